@@ -24,7 +24,7 @@ func proxyWords(job *schema.Job) []string {
 		words = append(words, "--cacert="+tlsDir+"/ca.crt", "--cert="+tlsDir+"/tls.crt", "--key="+tlsDir+"/tls.key")
 	}
 	if user := job.Spec.Rendezvous.Conf["user"]; user != "" {
-		words = append(words, "--user="+user)
+		words = append(words, "--user="+literal(user))
 	}
 	return append(words, "--")
 }

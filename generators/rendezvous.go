@@ -215,7 +215,9 @@ func confPairs(job *schema.Job) map[string]string {
 	if z.Backend == schema.BackendEtcdV3 && job.Spec.TegenRun() && z.Lease() != 0 {
 		pairs["ttl"] = strconv.FormatInt(int64(z.Lease().Seconds()), 10) // a lost agent is missed when its lease ends
 	}
-	maps.Copy(pairs, z.Conf)
+	for key, value := range z.Conf {
+		pairs[key] = literal(value)
+	}
 	if job.Spec.Proxied() {
 		delete(pairs, "user") // the proxy's
 	}

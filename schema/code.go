@@ -29,6 +29,7 @@ func (g *Git) SSH() bool { return !strings.HasPrefix(g.Repository, "https://") }
 var codeRules = []rule{
 	{(*validation).codePlace, "code storage"},
 	{(*validation).codeKey, "code"},
+	{(*validation).codeRepository, "code"},
 	{(*validation).codeReach, "code network"},
 	{(*validation).codeRef, "code"},
 }
@@ -58,6 +59,16 @@ func (r *validation) codeKey() {
 	if c := r.Spec.Code; c != nil && c.Git != nil && c.Git.SSH() && c.Git.Secret == "" {
 		r.fail("spec.code.git.secret", "requires", "%s is reached by ssh, which needs a key: name a Secret with "+
 			"ssh-privatekey and known_hosts, or give the URL for https", c.Git.Repository)
+	}
+}
+
+// codeRepository refuses what was meant for something else to fill in.
+func (r *validation) codeRepository() {
+	if c := r.Spec.Code; c != nil && c.Git != nil {
+		if m := variable.FindString(c.Git.Repository); m != "" {
+			r.fail("spec.code.git.repository", "placeholder",
+				"%s is no part of a URL, and no variable is put into it: write the value", m)
+		}
 	}
 }
 

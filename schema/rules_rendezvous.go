@@ -96,7 +96,11 @@ func (r *validation) rendezvous() {
 			r.fail("spec.rendezvous.endpoint", "range", "port %s must be from 1 to 65535", port)
 		}
 	}
-	for key := range z.Conf {
+	for key, value := range z.Conf {
+		if m := variable.FindString(value); m != "" {
+			r.failKey("spec.rendezvous.conf", key, "placeholder",
+				"%s is no part of a value, and no variable is put into it: write the value", m)
+		}
 		if field, ok := confKeys[key]; ok {
 			r.failKey("spec.rendezvous.conf", key, "reserved", "is set by %s", field)
 		} else if key == "password" {

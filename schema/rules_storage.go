@@ -143,6 +143,10 @@ func (r *validation) datasets() {
 			r.fail(at+".dataset.url", "placeholder",
 				"%s is no part of a URL, and no variable is put into it: write the value, or %%24( for the two "+
 					"characters", variable.FindString(v.Dataset.URL))
+		case variable.MatchString(v.Dataset.Endpoint):
+			r.fail(at+".dataset.endpoint", "placeholder",
+				"%s is no part of a URL, and no variable is put into it: write the value",
+				variable.FindString(v.Dataset.Endpoint))
 		case upward.MatchString(v.Dataset.URL):
 			r.fail(at+".dataset.url", "format",
 				"ends in '.' or '..', which is no name of a file and would be written outside dataset.path: end it "+

@@ -36,6 +36,27 @@ func showTimers() {
 	}
 }
 
+// TestTimersAsEver: what cannot execute itself goes on with the timers that it had, on the thread that has tried it.
+func TestTimersAsEver(t *testing.T) {
+	if runtime.GOMAXPROCS(0) == 1 {
+		t.Skip("one processor")
+	}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	slack := func() time.Duration {
+		d, _, _ := syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_GET_TIMERSLACK, 0, 0)
+		return time.Duration(d)
+	}
+	was := slack()
+	if was >= late {
+		t.Skip("timers are late already")
+	}
+	coarseTimers([]string{os.Args[0], serveCommand, "\x00"}) // which no program can be given
+	if is := slack(); is != was {
+		t.Errorf("timers may be %s late, and were %s before", is, was)
+	}
+}
+
 // TestTimers: a service has timers that may be late, in every thread, and is the process that was started, with its
 // arguments; whatever else is started has timers as ever, and what cannot execute itself goes on.
 func TestTimers(t *testing.T) {

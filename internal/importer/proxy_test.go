@@ -38,6 +38,12 @@ func TestProxy(t *testing.T) {
 			// which the source lacks too
 			invalid: true, lossy: true, reported: []string{"a proxy needs the user's password"},
 		},
+		"two dollar signs for one": {
+			in: proxiedJob(image, start+"'--user=a$$b', --, torchrun, t.py", variables+
+				", {name: PET_RDZV_CONF, value: 'x=$$$$'}, {name: TEGEN_RENDEZVOUS_PASSWORD, value: p}"),
+			jobs:  []string{`conf:\n +user: a\$b\n +x: \$\$\n`},
+			lossy: true,
+		},
 		"more than a job says": {
 			in:       proxiedJob(image, start+"'--prefix=/mine', --, torchrun, t.py", variables),
 			jobs:     []string{`launcher: entrypoint`, `--prefix=/mine`, `endpoint: etcd\.infra:2379`},

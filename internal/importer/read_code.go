@@ -2,7 +2,6 @@ package importer
 
 import (
 	"path"
-	"strings"
 )
 
 // code reads a mount of the training container as code beside its image: of an OCI image, or of what git-sync fetched
@@ -27,7 +26,7 @@ func (d *draft) code(pod, m, volume view) bool {
 	}
 	set("mountPath", m.at("mountPath").text(), m)
 	repository := env("GITSYNC_REPO")
-	set("git.repository", strings.ReplaceAll(repository.text(), "$$", "$"), repository)
+	set("git.repository", unescaped(repository.text()), repository)
 	set("git.ref", env("GITSYNC_REF").text(), env("GITSYNC_REF"))
 	set("git.size", volume.at("emptyDir", "sizeLimit").text(), volume.at("emptyDir", "sizeLimit"))
 	secret := pod.at("volumes").item("name", "code-key").at("secret", "secretName")

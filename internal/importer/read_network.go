@@ -31,6 +31,9 @@ func (d *draft) peers(policy *object) {
 		word = schema.EgressCluster
 	}
 	d.set("spec.network.egress", word, spec)
+	if !slices.ContainsFunc(rules, linkLocal) && d.get("spec.identity.nodeRole").isSet() {
+		delete(d.get("spec").mapping(), "identity") // of which the account alone said nothing either
+	}
 	for _, rule := range rules[1:] {
 		agent := rule.at("to").items()
 		if len(agent) > 0 && agent[0].at("ipBlock", "cidr").text() == "169.254.170.23/32" &&

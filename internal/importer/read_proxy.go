@@ -50,7 +50,7 @@ func (d *draft) proxied(p *program, pod, c view) (endpoint setting) {
 			words[0])
 	}
 	if user.text != "" {
-		d.put("spec.rendezvous.conf", "user", user.text, user.from)
+		d.put("spec.rendezvous.conf", "user", unescaped(user.text), user.from)
 	}
 	return endpoint
 }

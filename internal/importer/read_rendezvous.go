@@ -73,7 +73,7 @@ func (d *draft) conf(s setting) {
 			d.get("spec.rendezvous.store").text() == schema.StoreCompanion):
 		case tlsKeys[key] && d.get("spec.rendezvous.etcd.tls").isSet():
 		default:
-			d.put("spec.rendezvous.conf", key, value, s.from)
+			d.put("spec.rendezvous.conf", key, unescaped(value), s.from)
 		}
 	}
 }

@@ -32,9 +32,11 @@
 // the neighbour revokes the lost agent's lease, from which on all is as if it had ended by itself. It does so only
 // while no other does the same to it, so that of two that find each other gone one stays. Who takes somebody for gone
 // must have been connected before, and have reached the store just before and after: an agent that is cut off from
-// everything finds all others silent, and says nothing. The kernels' answers count and no heartbeat of a process, so
-// that one that is stopped or starved is not taken for lost. Nothing is believed that comes over the connection, but
-// for who is at its other end.
+// everything finds all others silent, and says nothing. As the store may be on this very machine, silence counts only
+// beside the answer of a witness: another neighbour, or another agent of the run on another machine, is dialled at the
+// same time, and greets at once. Who has nobody to ask, as one of two agents, decides without. The kernels' answers
+// count and no heartbeat of a process, so that one that is stopped or starved is not taken for lost. Nothing is
+// believed that comes over the connection, but for who is at its other end.
 //
 // Two agents that reach the store and not each other are a loss, of whoever is missed first: workers that train could
 // not go on either. It joins as a new agent, and nobody who has never reached it takes it for gone again.
@@ -77,6 +79,9 @@ type Options struct {
 	// Apart leaves the agent's loss to its lease, and those of others to theirs: it neither watches nor is watched.
 	Apart bool
 	Log   *slog.Logger
+
+	verdictAge time.Duration // after which what a dial said about a neighbour is out of date, default 5 s
+	claimAge   time.Duration // after which another's claim to remove this agent is void, default 5 s, above storeLimit
 }
 
 // Stats counts what an agent has exchanged with the store.
@@ -107,6 +112,7 @@ func New(c *clientv3.Client, s rendezvous.Settings, a rendezvous.Agent, o Option
 	o.Prefix, o.Lease = cmp.Or(o.Prefix, "/tegen/rendezvous"), cmp.Or(o.Lease, 20*time.Second)
 	o.TTL, o.Pause, o.Grace = cmp.Or(o.TTL, 10*time.Minute), cmp.Or(o.Pause, time.Second),
 		cmp.Or(o.Grace, 30*time.Second)
+	o.verdictAge, o.claimAge = cmp.Or(o.verdictAge, 5*time.Second), cmp.Or(o.claimAge, 5*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	if o.Port == nil {
 		o.Port = freePort

@@ -98,6 +98,10 @@ func (s *sim) trouble() {
 			n.call(evJoin{1})
 		}
 	case k < 72: // its neighbours take it for gone
+		if s.IntN(2) == 0 {
+			s.isolate(n)
+			return
+		}
 		s.missed(n.id, n.created, time.Second)
 	case k < 76 && s.world != nil: // the run's state is forgotten
 		s.rev++

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 )
@@ -22,7 +23,6 @@ const (
 	greetingLimit = 10 * time.Second        // for the greeting
 	dialLimit     = 1900 * time.Millisecond // for a neighbour's machine to answer at all
 	leastSilence  = 1500 * time.Millisecond // before one that no route leads to is considered gone; less than a dial
-	verdictAge    = 5 * time.Second         // after which what a dial said about a silent neighbour is out of date
 	storeLimit    = 2 * time.Second         // for each of the two requests around such a dial
 	mostRedial    = 2 * time.Second
 )
@@ -124,13 +124,15 @@ func (s *session) watchNeighbours(all []neighbour) {
 
 // link is the connection to a neighbour.
 type link struct {
-	addr     string // once reached the address that was, which a name may leave
+	addr     string // once reached the address that was, which a name may leave, and which stays
 	greeting string
 	mine     int64 // create revision of the key of the agent that holds it
 	log      *slog.Logger
 	cancel   context.CancelFunc
 	reached  atomic.Bool // that agent has answered
 	broken   time.Time   // when the connection broke
+	unheard  bool        // it has been silent since, and so were all others
+	claim    claim       // about this agent
 }
 
 // errNotNeighbour says that something else answers at a neighbour's address, or nothing that can be understood.
@@ -164,8 +166,10 @@ func (l *link) hold(ctx context.Context) error {
 		return errNotNeighbour
 	}
 	_ = conn.SetReadDeadline(time.Time{})
-	l.addr = conn.RemoteAddr().String()
-	l.reached.Store(true)
+	if !l.reached.Load() {
+		l.addr = conn.RemoteAddr().String()
+		l.reached.Store(true)
+	}
 	l.log.Debug("watching a neighbour", "addr", l.addr)
 	_, _ = conn.Read(text[:1])
 	l.broken = time.Now()
@@ -184,8 +188,9 @@ func (l *link) gone(err error) bool {
 // as behind a firewall, the neighbour is left to its lease.
 //
 // A dial counts only between two answers of the store, of before and after, in a short time: this agent may be the one
-// that has lost its connections, and what it found out meanwhile is worth nothing. The lease is of that very agent: one
-// that comes after it under its name has another.
+// that has lost its connections, and what it found out meanwhile is worth nothing. As the store may be on this very
+// machine, silence counts only beside the answer of a witness, too. The lease is of that very agent: one that comes
+// after it under its name has another.
 func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 	pause := leastPause
 	for tries := 1; ; tries++ {
@@ -197,13 +202,13 @@ func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 			}
 		}
 		answered := time.Now()
-		err := l.hold(ctx)
+		gone, err := s.try(ctx, n, l, lease != 0)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil && time.Since(answered) > mostRedial:
 			pause = leastPause
-		case err != nil && lease != 0 && l.gone(err) && time.Since(answered) < verdictAge:
+		case gone && time.Since(answered) < s.b.options.verdictAge:
 			if s.evict(ctx, n, lease, l, err) {
 				return
 			}
@@ -219,6 +224,30 @@ func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 			pause = unreachablePause
 		}
 	}
+}
+
+// try is hold, and says whether the dial shows that the neighbour is gone, if that is asked.
+func (s *session) try(ctx context.Context, n neighbour, l *link, asked bool) (bool, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var witnessed <-chan bool
+	if asked {
+		witnessed = s.witness(ctx, n)
+	}
+	err := l.hold(ctx)
+	switch {
+	case err == nil:
+		l.unheard = false
+		return false, nil
+	case !asked || !l.gone(err):
+		return false, err
+	case refused(err) || <-witnessed:
+		return true, err
+	case !l.unheard:
+		l.unheard = true
+		l.log.Info("a neighbour is silent, as all others are: its loss is noticed by its lease", "err", err)
+	}
+	return false, err
 }
 
 // leaseOf reads the lease of a neighbour, 0 if that very agent is no longer there.
@@ -237,16 +266,21 @@ func (s *session) leaseOf(ctx context.Context, n neighbour) (clientv3.LeaseID, e
 // whether that is done.
 //
 // Two agents may find each other gone at once. So an agent first says in a key, on the lease that is to end, whom it
-// removes, and only if there is no such key about itself: whoever is faster stays.
+// removes, and only if there is no such key about itself: whoever is faster stays. One that ends before it has revoked
+// the lease leaves that key behind, and so the other one could remove nobody as long as it lives. So a key that has
+// stayed for claimAge counts no more: by then its author has long given up.
 func (s *session) evict(ctx context.Context, n neighbour, lease clientv3.LeaseID, l *link, why error) bool {
 	ctx, cancel := context.WithTimeout(ctx, storeLimit)
 	defer cancel()
 	k, me := s.b.keys, s.b.agent.ID
+	unclaimed := l.claim.over(k.goner(me), s.b.options.claimAge)
 	s.b.counters.requests.Add(2)
 	r, err := s.b.client.Txn(ctx).
-		If(created(k.agent(me), l.mine), absent(k.goner(me)), created(k.agent(n.ID), n.Created)).
-		Then(clientv3.OpPut(k.goner(n.ID), me, clientv3.WithLease(lease))).Commit()
+		If(created(k.agent(me), l.mine), unclaimed, created(k.agent(n.ID), n.Created)).
+		Then(clientv3.OpDelete(k.goner(me)), clientv3.OpPut(k.goner(n.ID), me, clientv3.WithLease(lease))).
+		Else(clientv3.OpGet(k.goner(me))).Commit()
 	if err == nil && !r.Succeeded {
+		l.claim.seen(r.Responses[0].GetResponseRange().Kvs)
 		return false // the next look says which of the two is gone
 	}
 	if err == nil {
@@ -262,6 +296,30 @@ func (s *session) evict(ctx context.Context, n neighbour, lease clientv3.LeaseID
 	}
 	l.log.Info("a neighbour is gone", "err", why)
 	return true
+}
+
+// claim is a key by which another agent says that it removes this one.
+type claim struct {
+	rev   int64     // of the key, 0: none
+	since time.Time // first seen
+}
+
+func (c *claim) seen(kvs []*mvccpb.KeyValue) {
+	switch {
+	case len(kvs) == 0:
+		*c = claim{}
+	case kvs[0].ModRevision != c.rev:
+		*c = claim{kvs[0].ModRevision, time.Now()}
+	}
+}
+
+// over holds where there is no such key, or only one that has been seen for so long.
+func (c *claim) over(key string, age time.Duration) clientv3.Cmp {
+	rev := int64(0)
+	if c.rev != 0 && time.Since(c.since) >= age {
+		rev = c.rev
+	}
+	return clientv3.Compare(clientv3.ModRevision(key), "=", rev)
 }
 
 // refused says that the kernel at an address says that nobody listens there.

@@ -1,11 +1,21 @@
 package etcdv3
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"net"
+	"slices"
 	"strconv"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous"
 )
 
 // TestSilent: a port whose kernel answers nothing, here one whose queue is full, is given up by the kernel in seconds
@@ -37,5 +47,151 @@ func TestSilent(t *testing.T) {
 	l.reached.Store(true)
 	if err := l.hold(within(t)); !l.gone(err) || !silent(err) {
 		t.Errorf("%v", err)
+	}
+}
+
+// deaf is a listener that can fall silent, as a machine does that is lost: its kernel answers no dial then.
+type deaf struct {
+	*doorbell
+	t      *testing.T
+	silent chan struct{}
+}
+
+// Accept does not return once the listener is silent.
+func (d *deaf) Accept() (net.Conn, error) {
+	conn, err := d.doorbell.Accept()
+	select {
+	case <-d.silent:
+		if err == nil {
+			_ = conn.Close()
+		}
+		<-d.t.Context().Done()
+		return nil, net.ErrClosed
+	default:
+		return conn, err
+	}
+}
+
+// fall makes it silent: nobody accepts, and a queue of one is full.
+func (d *deaf) fall() {
+	d.t.Helper()
+	close(d.silent)
+	raw, err := d.Listener.(*net.TCPListener).SyscallConn()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var failed error
+	if err := raw.Control(func(fd uintptr) { failed = syscall.Listen(int(fd), 0) }); err != nil || failed != nil {
+		d.t.Fatal(err, failed)
+	}
+	for unanswered := 0; unanswered < 2; { // who accepts just now may take the first one a little late
+		conn, err := net.DialTimeout("tcp", d.Addr().String(), 100*time.Millisecond)
+		if err != nil {
+			unanswered++
+			continue
+		}
+		unanswered = 0
+		d.t.Cleanup(func() { _ = conn.Close() })
+	}
+}
+
+// apart are agents that take themselves to be on these machines.
+func apart(t *testing.T, c *clientv3.Client, s rendezvous.Settings, o Options, hosts ...string) ([]*peer, []*deaf) {
+	t.Helper()
+	var all []*peer
+	var bells []*deaf
+	for i, host := range hosts {
+		bell := &deaf{listenAt(t, host), t, make(chan struct{})}
+		t.Cleanup(func() { _ = bell.Close() })
+		o.Listen = func() (net.Listener, error) { return bell, nil }
+		p := newPeer(t, c, s, fmt.Sprintf("%s-%d", s.RunID, i), o)
+		p.agent.Host = host
+		all, bells = append(all, p), append(bells, bell)
+	}
+	return all, bells
+}
+
+// TestWitness: silence counts as a loss only where somebody else answers, so that an agent which has lost its own
+// network and not its store takes nobody for gone. Two agents have nobody to ask.
+func TestWitness(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		of, silent int
+		left       int64
+	}{"one of three": {3, 1, 2}, "three of three": {3, 3, 3}, "two of two": {2, 2, 1}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := open(t)
+			var log said
+			o := near
+			o.Log = slog.New(slog.NewTextHandler(&log, nil))
+			all, bells := apart(t, client, settings(t, c.of, c.of), o, "127.0.0.2", "127.0.0.3", "127.0.0.4")
+			all, bells = all[:c.of], bells[:c.of]
+			together(all, join(t))
+			connected(t, c.of-1, all...)
+			for _, bell := range bells[:c.silent] {
+				bell.fall()
+			}
+			for _, bell := range bells[:c.silent] {
+				bell.shake()
+			}
+			if c.left < int64(c.of) {
+				waitKeys(t, client, runKeys(t)+"agents/", c.left)
+				return
+			}
+			eventually(t, "that all have found all others silent", func() bool {
+				return log.count("as all others are") == c.of*(c.of-1)
+			})
+			waitKeys(t, client, runKeys(t)+"agents/", c.left)
+		})
+	}
+}
+
+// TestWitnesses: those who are asked are on other machines than the silent one and the one that asks, neighbours at the
+// addresses where they were reached and others of the run as they say; only an agent's own words are an answer.
+func TestWitnesses(t *testing.T) {
+	t.Parallel()
+	c, run := open(t), settings(t, 3, 3)
+	all, bells := apart(t, c, run, near, "127.0.0.2", "localhost", "127.0.0.3", "127.0.0.4", "127.0.0.2")
+	members, spares := all[:3], all[3:]
+	together(members, join(t))
+	connected(t, 2, members...)
+	spares[0].agent.ID = "a spare" // which comes before the others by name
+	waiting, stop := context.WithCancel(t.Context())
+	var g sync.WaitGroup
+	t.Cleanup(func() { stop(); g.Wait() })
+	for _, p := range spares {
+		g.Go(func() { _, _ = p.Join(waiting) })
+	}
+	waitKeys(t, c, runKeys(t)+"agents/", 5)
+
+	at := func(host string, i int) string {
+		return net.JoinHostPort(host, strconv.Itoa(bells[i].Addr().(*net.TCPAddr).Port))
+	}
+	spare := at("127.0.0.4", 3)
+	for about, want := range map[string][]string{
+		"127.0.0.3": {at("127.0.0.1", 1), spare, at("localhost", 1)},
+		"localhost": {at("127.0.0.3", 2), at("127.0.0.3", 2), spare},
+	} {
+		places, err := members[0].session.witnesses(within(t), neighbour{Addr: net.JoinHostPort(about, "1")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, one := range places {
+			got = append(got, one.addr)
+			if !anyAnswers(within(t), []place{one}) {
+				t.Errorf("%s does not answer", one.addr)
+			}
+			one.greeting = greeting("another's")
+			if anyAnswers(within(t), []place{one}) {
+				t.Errorf("%s is taken for another", one.addr)
+			}
+		}
+		slices.Sort(got)
+		slices.Sort(want)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("asked about %s (-want +got):\n%s", about, diff)
+		}
 	}
 }

@@ -61,7 +61,12 @@ func (d *doorbell) count() int {
 
 func ring(t testing.TB) *doorbell {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	return listenAt(t, "127.0.0.1")
+}
+
+func listenAt(t testing.TB, host string) *doorbell {
+	t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,10 +209,12 @@ func (s *said) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
-func (s *said) has(text string) bool {
+func (s *said) has(text string) bool { return s.count(text) > 0 }
+
+func (s *said) count(text string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return strings.Contains(s.text.String(), text)
+	return strings.Count(s.text.String(), text)
 }
 
 // TestNeighbourUnreached: an agent that no connection was ever made to, as behind a firewall that refuses it, is left
@@ -283,6 +290,27 @@ func TestNeighboursApart(t *testing.T) {
 	}
 }
 
+// TestNeighbourClaimed: an agent that has said whom it removes, and has ended before it did, keeps that one from
+// removing others for a while only, and not in the next world.
+func TestNeighbourClaimed(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	o := near
+	o.claimAge = 200 * time.Millisecond
+	all, _ := neighbours(t, c, settings(t, 1, 2), 2, o)
+	together(all, join(t))
+	connected(t, 1, all...)
+	claim := all[0].keys.goner(all[0].id)
+	if _, err := c.Put(within(t), claim, all[1].id, clientv3.WithLease(all[0].session.lease)); err != nil {
+		t.Fatal(err)
+	}
+	if err := all[1].Close(); err != nil { // refuses from now on
+		t.Error(err)
+	}
+	waitKeys(t, c, runKeys(t)+"agents/", 1)
+	waitKeys(t, c, claim, 0)
+}
+
 // TestNeighbourFaster: an agent that leaves while a neighbour takes it for gone has left.
 func TestNeighbourFaster(t *testing.T) {
 	t.Parallel()
@@ -314,6 +342,24 @@ func TestNeighbourAway(t *testing.T) {
 	}
 	r.clients.open()
 	changed(t, all[0])
+}
+
+// TestVerdictAge: what a dial says about a neighbour counts only for a while, in which the store has to answer again: a
+// process that is stopped behind its dial hears of it late.
+func TestVerdictAge(t *testing.T) {
+	t.Parallel()
+	c := open(t)
+	o := near
+	o.verdictAge = time.Nanosecond // what every dial outlasts
+	all, _ := neighbours(t, c, settings(t, 2, 2), 2, o)
+	together(all, join(t))
+	connected(t, 1, all...)
+	if err := all[1].Close(); err != nil { // refuses from now on
+		t.Error(err)
+	}
+	before := all[0].Stats().Requests
+	eventually(t, "that it looks again and again", func() bool { return all[0].Stats().Requests > before+10 })
+	waitKeys(t, c, runKeys(t)+"agents/", 2)
 }
 
 // TestGone: which errors of a dial prove that a neighbour is gone.

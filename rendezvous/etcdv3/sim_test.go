@@ -56,6 +56,7 @@ type node struct {
 	updates []actUpdate
 	watches struct{ head, agents bool }
 	near    []neighbour // watched by connections
+	cutOff  bool        // from all other agents, and not from the store
 }
 
 // channel keeps the events of one watch in order.
@@ -443,27 +444,6 @@ func (s *sim) setWorld(d *doc) {
 	}
 }
 
-// evict is what an agent does that finds another one gone, rightly or not. One that is alive notices it by the next
-// world, or when it renews its lease.
-func (n *node) evict(o neighbour) {
-	s := n.s
-	if there := s.agents[o.ID]; !n.dead && !n.ended && there != nil && there.created == o.Created {
-		s.note("%s evicts %s", n.id, o.ID)
-		s.remove(there)
-		s.evicted++
-		s.after(time.Duration(s.IntN(int(8*time.Second))), func() { s.lose(there) })
-	}
-}
-
-// missed has those that watch an agent evict it after a while.
-func (s *sim) missed(id string, created int64, after time.Duration) {
-	for _, o := range s.nodes {
-		if n := (neighbour{id, created, id + ":1"}); slices.Contains(o.near, n) {
-			s.after(time.Duration(s.IntN(int(after))), func() { o.evict(n) })
-		}
-	}
-}
-
 // remove ends a lease: it deletes an agent's key, and the leader's with it.
 func (s *sim) remove(n *node) {
 	if s.agents[n.id] != n {
@@ -507,6 +487,10 @@ func (s *sim) lose(n *node) {
 func (s *sim) kill(n *node) {
 	s.note("%s is killed", n.id)
 	n.dead = true
-	s.missed(n.id, n.created, time.Second)
+	if s.IntN(3) == 0 { // with its machine
+		s.silent(n, 3*time.Second)
+	} else {
+		s.missed(n.id, n.created, time.Second)
+	}
 	s.nodes = slices.DeleteFunc(s.nodes, func(o *node) bool { return o == n })
 }

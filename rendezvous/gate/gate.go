@@ -79,6 +79,8 @@ const (
 	mostAnswer = 2 * mostRequest
 	// mostNames is what an answer has beside values: the keys, which a request names, and what belongs to each.
 	mostNames = mostRequest
+	// mostListed is how many keys may be listed without a count of what their names take.
+	mostListed = 1000
 	// mostStreams are requests of a connection that are under way: a proxy makes one after the other beside its waits.
 	mostStreams = 100
 	// buffer of a connection in each direction: there may be thousands, and requests are short.

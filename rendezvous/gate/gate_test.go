@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"os"
 	"path/filepath"
@@ -346,76 +345,6 @@ func TestBytes(t *testing.T) {
 	until(t, func() bool { return len(g.Runs()) == 3 && g.Runs()[1].Proxies == 1 })
 	if r := g.Runs()[1]; r.ID != "b/c" || r.Keys != 2 || r.Changed.IsZero() {
 		t.Errorf("got %+v", r)
-	}
-}
-
-// TestAnswer: a transaction is not answered many long values at once, whichever of its ends has them.
-func TestAnswer(t *testing.T) {
-	t.Parallel()
-	g, proxy, _ := begin(t, Options{Observer: Observer{Refused: func(reason string) {
-		t.Errorf("what a proxy asks for again in parts is counted as refused: %s", reason)
-	}}})
-	var reads []clientv3.Op
-	for i := range 5 {
-		key := fmt.Sprintf("%sa/keys/%d", Prefix, i)
-		if err := then(clientv3.OpPut(key, strings.Repeat("x", 1<<20)))(within(t), proxy.Client); err != nil {
-			t.Fatal(err)
-		}
-		reads = append(reads, clientv3.OpGet(key))
-	}
-	until(t, func() bool { return g.Stats().Keys == 5 })
-	version := clientv3.Version(Prefix + "a")
-	never, always := clientv3.Compare(version, "=", 7), clientv3.Compare(version, "=", 0)
-	for name, txn := range map[string]func(...clientv3.Op) clientv3.Txn{
-		"then": func(ops ...clientv3.Op) clientv3.Txn { return proxy.Txn(within(t)).If(always).Then(ops...) },
-		"else": func(ops ...clientv3.Op) clientv3.Txn { return proxy.Txn(within(t)).If(never).Else(ops...) },
-	} {
-		_, err := txn(reads...).Commit()
-		if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "read fewer keys at a time") {
-			t.Errorf("%s: five of 1 MiB: %v", name, err)
-		}
-		r, err := txn(reads[:3]...).Commit()
-		if err != nil || len(r.Responses) != 3 || len(r.Responses[2].GetResponseRange().Kvs[0].Value) != 1<<20 {
-			t.Errorf("%s: three of 1 MiB: %v", name, err)
-		}
-	}
-	if _, err := proxy.Txn(within(t)).If(never).Then(reads[:3]...).Else(reads[:3]...).Commit(); err != nil {
-		t.Error(err) // three or three
-	}
-}
-
-// TestOldValues: what was overwritten is not sent without end either.
-func TestOldValues(t *testing.T) {
-	t.Parallel()
-	g, proxy, _ := begin(t, Options{})
-	ctx, rev := within(t), int64(0)
-	var now, before []clientv3.Op
-	for i := range 8 {
-		put := clientv3.OpPut(fmt.Sprintf("%sa/keys/%d", Prefix, i), strings.Repeat("x", 1<<20))
-		r, err := proxy.Txn(ctx).Then(put).Commit()
-		if err != nil {
-			t.Fatal(err)
-		}
-		rev = r.Header.Revision
-	}
-	for i := range 8 {
-		key := fmt.Sprintf("%sa/keys/%d", Prefix, i)
-		if err := then(clientv3.OpPut(key, ""))(ctx, proxy.Client); err != nil {
-			t.Fatal(err)
-		}
-		now, before = append(now, clientv3.OpGet(key)), append(before, clientv3.OpGet(key, clientv3.WithRev(rev)))
-	}
-	until(t, func() bool { return g.Stats().Keys == 8 && g.Stats().Bytes < 1<<20 })
-	if err := then(now...)(ctx, proxy.Client); err != nil {
-		t.Error(err)
-	}
-	err := then(before...)(ctx, proxy.Client)
-	if status.Code(err) != codes.ResourceExhausted || !strings.Contains(err.Error(), "read fewer keys at a time") {
-		t.Errorf("eight of 1 MiB: %v", err)
-	}
-	r, err := proxy.Txn(ctx).Then(before[:4]...).Commit()
-	if err != nil || len(r.Responses) != 4 || len(r.Responses[3].GetResponseRange().Kvs[0].Value) != 1<<20 {
-		t.Errorf("four of 1 MiB: %v", err)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// anySize is for answers: of many keys they are longer than gRPC takes by itself.
+// anySize is for events: of many keys they are longer than gRPC takes by itself.
 var anySize = grpc.MaxCallRecvMsgSize(math.MaxInt32)
 
 type kv struct {
@@ -27,11 +27,15 @@ func (s *kv) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResponse, 
 	if err := s.g.checkRange(q); err != nil {
 		return nil, err
 	}
+	if few := q.Limit > 0 && q.Limit <= mostListed; q.KeysOnly && !few && s.g.usage.names(q) > mostAnswer {
+		return nil, errLong
+	}
 	b, err := s.g.etcd()
 	if err != nil {
 		return nil, err
 	}
-	return b.kv.Range(ctx, q, anySize)
+	a, err := b.kv.Range(ctx, q, longest)
+	return a, tooLong(err)
 }
 
 func (s *kv) DeleteRange(ctx context.Context, q *pb.DeleteRangeRequest) (*pb.DeleteRangeResponse, error) {
@@ -42,7 +46,7 @@ func (s *kv) DeleteRange(ctx context.Context, q *pb.DeleteRangeRequest) (*pb.Del
 	if err != nil {
 		return nil, err
 	}
-	return b.kv.DeleteRange(ctx, q, anySize)
+	return b.kv.DeleteRange(ctx, q) // whose answer is a number
 }
 
 func (s *kv) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, error) {
@@ -67,15 +71,24 @@ func (s *kv) Txn(ctx context.Context, q *pb.TxnRequest) (*pb.TxnResponse, error)
 		return nil, s.g.refuse(codes.ResourceExhausted, "limit", err.Error())
 	}
 	defer held.release()
-	a, err := b.kv.Txn(ctx, q, grpc.MaxCallRecvMsgSize(mostAnswer+mostNames))
+	a, err := b.kv.Txn(ctx, q, longest)
+	return a, tooLong(err)
+}
+
+// longest is how long an answer may be.
+var longest = grpc.MaxCallRecvMsgSize(mostAnswer + mostNames)
+
+// tooLong says of an answer that was longer what a proxy understands: old values were, of which there is no count, or
+// what has just been written.
+func tooLong(err error) error {
 	if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "larger than max") {
-		return nil, errLong // old values were, of which there is no count, or what has just been written
+		return errLong
 	}
-	return a, err
+	return err
 }
 
 // errLong has a proxy ask for half as many keys. That is no refusal to be counted: many long values are read like this.
-var errLong = status.Errorf(codes.ResourceExhausted, "the values of these keys take more than the %d bytes that "+
+var errLong = status.Errorf(codes.ResourceExhausted, "these keys and their values take more than the %d bytes that "+
 	"tegen-rendezvous serve --listen-proxies sends: read fewer keys at a time", mostAnswer)
 
 type watches struct {

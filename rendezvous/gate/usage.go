@@ -267,6 +267,20 @@ func (u *usage) size(ops []*pb.RequestOp) (bytes int) {
 	return bytes
 }
 
+// names is about how long a list of keys would be.
+func (u *usage) names(q *pb.RangeRequest) (bytes int) {
+	const beside = 64 // what else there is of each
+	first, end := string(q.Key), string(q.RangeEnd)
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for key := range u.keys {
+		if key >= first && key < end {
+			bytes += len(key) + beside
+		}
+	}
+	return bytes
+}
+
 // release is called once the etcd has answered. What was written counts from when the watch tells it, moments later.
 func (h *reserved) release() {
 	h.u.mu.Lock()

@@ -52,6 +52,7 @@ type Options struct {
 	Patience time.Duration // after which a WAIT for keys that were seen needs no answer of the etcd, default 2 s
 	Attempt  time.Duration // how long one request to the etcd may take before it is repeated, default 5 s
 	Pending  int           // bytes of requests that may wait, default 64 MiB
+	Answer   int           // bytes of values that one answer may have, default 64 MiB: as long as a request may be
 	Log      *slog.Logger
 }
 
@@ -61,6 +62,9 @@ const mostValue = 1 << 20
 
 // mostOps is how many keys a transaction reads or writes: by default etcd refuses more than 128 operations.
 const mostOps = 100
+
+// mostListed is how many keys are listed at a time.
+const mostListed = 1000
 
 // Engine is a tcpstore.Engine.
 type Engine struct {
@@ -130,7 +134,8 @@ func Permitted(ctx context.Context, c *clientv3.Client, o Options) error {
 func New(c *clientv3.Client, o Options) (*Engine, error) {
 	o.Prefix, o.TTL = cmp.Or(o.Prefix, "/tegen/c10d"), cmp.Or(o.TTL, 10*time.Minute)
 	o.Patience, o.Attempt = cmp.Or(o.Patience, 2*time.Second), cmp.Or(o.Attempt, 5*time.Second)
-	o.Pending, o.Log = cmp.Or(o.Pending, 64<<20), cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Pending, o.Answer = cmp.Or(o.Pending, 64<<20), cmp.Or(o.Answer, 64<<20)
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case o.Run == "":
 		return nil, errors.New("the run has no id")

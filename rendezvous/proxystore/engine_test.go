@@ -108,6 +108,51 @@ func TestManyLong(t *testing.T) {
 	}
 }
 
+// TestManyLongNames: names of keys of which a gate sends some at a time.
+func TestManyLongNames(t *testing.T) {
+	t.Parallel()
+	g, at := gatedBy(t, etcd(t), gate.Options{})
+	run := newRun()
+	a := newPod(t, at, Options{Run: run}).dial(t)
+	const many, long = 120, 60 << 10
+	want := map[string]bool{}
+	for i := range many {
+		key := fmt.Sprintf("/%03d%s", i, strings.Repeat("k", long))
+		want[key] = true
+		a.say(tcpstore.Set, key, "v")
+	}
+	until(t, func() bool {
+		return slices.ContainsFunc(g.Runs(), func(r gate.Run) bool { return r.ID == run && r.Keys > many })
+	})
+	a.write([]byte{byte(tcpstore.ListKeys)})
+	equal(t, "keys", a.number(), many)
+	for range many {
+		delete(want, a.value())
+	}
+	equal(t, "keys that are not listed", len(want), 0)
+}
+
+// TestLongAnswer: who reads more at once than an answer may have is cut off; whether the keys are there he may ask.
+func TestLongAnswer(t *testing.T) { ways(t, longAnswerWay) }
+
+func longAnswerWay(t *testing.T, at string) {
+	p := newPod(t, at, Options{Run: newRun(), Answer: 2500})
+	a, b := p.dial(t), p.dial(t)
+	keys := []string{"/1", "/2", "/3"}
+	for _, key := range keys {
+		a.say(tcpstore.Set, key, strings.Repeat("x", 1000))
+	}
+	a.list(tcpstore.MultiGet, 2, keys[:2]...)
+	for range 2 {
+		equal(t, "value", len(a.value()), 1000)
+	}
+	b.wait(keys...)
+	b.status(0)
+	b.list(tcpstore.MultiGet, 3, keys...)
+	b.cut()
+	equal(t, "others", len(a.get("/3")), 1000)
+}
+
 // TestWait: a wait ends with the writes of others, though one is gone again by then, or by its client's word.
 func TestWait(t *testing.T) { ways(t, waitWay) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"math"
 	"slices"
 	"time"
 
@@ -19,7 +20,7 @@ import (
 func (e *Engine) fetchOne(key string) (value, error) {
 	for {
 		now := e.renew()
-		values, _, err := e.fetch(e.ctx, []string{key}, e.seen.values)
+		values, _, err := e.fetch(e.ctx, []string{key}, e.seen.values, math.MaxInt)
 		if err == nil && now.Err() != nil && e.ctx.Err() == nil {
 			continue
 		}
@@ -28,9 +29,10 @@ func (e *Engine) fetchOne(key string) (value, error) {
 	}
 }
 
-// fetch reads keys, all at one revision, which it returns. Of those that are as they were seen nothing is sent.
+// fetch reads keys, all at one revision, which it returns. Of those that are as they were seen nothing is sent. Values
+// that take more bytes are refused before all of them are here.
 func (e *Engine) fetch(
-	ctx context.Context, keys []string, guesses map[string]value,
+	ctx context.Context, keys []string, guesses map[string]value, most int,
 ) (values map[string]value, rev int64, err error) {
 	keys = slices.Compact(slices.Sorted(slices.Values(keys))) // a client may name one twice, and a gate reads it once
 	if len(keys) == 1 {
@@ -38,17 +40,24 @@ func (e *Engine) fetch(
 	}
 	for {
 		values, rev, err = map[string]value{}, 0, nil
-		for rest, most := keys, mostOps; len(rest) > 0 && err == nil; {
+		sum := 0
+		for rest, atOnce := keys, mostOps; len(rest) > 0 && err == nil; {
 			n, bytes := 0, 0
-			for ; n < len(rest) && n < most; n++ {
+			for ; n < len(rest) && n < atOnce; n++ {
 				if bytes += len(rest[n]); bytes > mostValue && n > 0 {
 					break
 				}
 			}
 			now, failed := e.fetchAt(ctx, rest[:n], rev, values)
 			if limited(failed) && n > 1 { // a gate does not send the values of so many at once
-				most = n / 2
+				atOnce = n / 2
 				continue
+			}
+			for _, key := range rest[:n] {
+				sum += len(values[key].data)
+			}
+			if failed == nil && sum > most {
+				failed = refuse("length", "an answer with values of more than %d bytes", most)
 			}
 			rev, err, rest = now, failed, rest[n:]
 		}
@@ -101,6 +110,14 @@ func (e *Engine) fetchAt(ctx context.Context, keys []string, rev int64, into map
 	return rev, nil
 }
 
+// most is how long values may be in all that are answered; who asks whether keys are there gets none.
+func (e *Engine) most(o *operation) int {
+	if o.q.Op == tcpstore.MultiGet {
+		return e.options.Answer
+	}
+	return math.MaxInt
+}
+
 func (e *Engine) learn(keys []string, values map[string]value) {
 	for _, key := range keys {
 		if v, ok := values[key]; ok {
@@ -118,7 +135,7 @@ func (e *Engine) read(o *operation) error {
 		ctx, cancel = context.WithTimeout(o.ctx, e.options.Patience)
 		defer cancel()
 	}
-	values, rev, err := e.fetch(ctx, o.q.Keys, e.seen.values)
+	values, rev, err := e.fetch(ctx, o.q.Keys, e.seen.values, e.most(o))
 	if err != nil {
 		if known && ctx.Err() != nil && o.ctx.Err() == nil { // the etcd is away, and the client's time is limited
 			e.answer(o, tcpstore.Status(0))
@@ -163,7 +180,7 @@ func found(q tcpstore.Request, values map[string]value) tcpstore.Reply {
 func (e *Engine) look(o *operation) error {
 	now := e.renew()
 	if o.q.Op == tcpstore.Check {
-		values, _, err := e.fetch(e.ctx, o.q.Keys, e.seen.values)
+		values, _, err := e.fetch(e.ctx, o.q.Keys, e.seen.values, e.most(o))
 		if err != nil {
 			return err
 		}
@@ -178,28 +195,61 @@ func (e *Engine) look(o *operation) error {
 		e.answer(o, reply)
 		return nil
 	}
-	option := clientv3.WithKeysOnly()
-	if o.q.Op == tcpstore.GetNumKeys {
-		option = clientv3.WithCountOnly()
-	}
-	var r *clientv3.GetResponse
-	err := e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
-		var err error
-		r, err = e.client.Get(ctx, e.keys.values, clientv3.WithPrefix(), option)
-		return (*pb.RangeResponse)(r).GetHeader(), err
-	})
+	count, keys, err := e.list(o.q.Op == tcpstore.ListKeys)
 	if err != nil {
 		return err
 	}
 	if now.Err() != nil && e.ctx.Err() == nil {
 		return e.look(o)
 	}
-	reply := tcpstore.Number(r.Count)
-	for _, kv := range r.Kvs {
-		reply = reply.Value([]byte(e.visible(kv.Key)))
+	reply := tcpstore.Number(count)
+	for _, key := range keys {
+		reply = reply.Value([]byte(e.visible(key)))
 	}
 	e.answer(o, reply)
 	return nil
+}
+
+// list counts the run's keys, and names them if it is asked to, so many at a time as a gate sends at once.
+func (e *Engine) list(names bool) (count int64, keys [][]byte, err error) {
+	first := e.keys.values
+	options := []clientv3.OpOption{clientv3.WithRange(clientv3.GetPrefixRangeEnd(first)), clientv3.WithCountOnly()}
+	if names {
+		options[1] = clientv3.WithKeysOnly()
+	}
+	var rev int64
+	for from, most := first, int64(mostListed); ; {
+		r, err := e.get(from, append(options, clientv3.WithLimit(most), clientv3.WithRev(rev))...)
+		switch {
+		case limited(err) && most > 1:
+			most /= 2
+			continue
+		case errors.Is(err, rpctypes.ErrCompacted), errors.Is(err, rpctypes.ErrFutureRev):
+			from, rev, keys = first, 0, nil
+			continue
+		case err != nil:
+			return 0, nil, err
+		}
+		if rev == 0 {
+			rev, count = r.Header.Revision, r.Count
+		}
+		for _, kv := range r.Kvs {
+			keys = append(keys, kv.Key)
+			from = string(kv.Key) + "\x00"
+		}
+		if !names || !r.More {
+			return count, keys, nil
+		}
+	}
+}
+
+func (e *Engine) get(from string, options ...clientv3.OpOption) (r *clientv3.GetResponse, err error) {
+	err = e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
+		var err error
+		r, err = e.client.Get(ctx, from, options...)
+		return (*pb.RangeResponse)(r).GetHeader(), err
+	})
+	return r, err
 }
 
 // wait answers a request once each of the keys was written since a revision, that they are deleted again
@@ -219,7 +269,7 @@ func (e *Engine) wait(o *operation, missing []string, rev int64, now *era) {
 			}
 			if o.q.Op == tcpstore.Get || o.q.Op == tcpstore.MultiGet {
 				var err error
-				if values, rev, err = e.fetch(o.ctx, o.q.Keys, nil); err != nil {
+				if values, rev, err = e.fetch(o.ctx, o.q.Keys, nil, e.most(o)); err != nil {
 					e.fail(o, err)
 					return
 				}
@@ -254,7 +304,7 @@ func (e *Engine) await(o *operation, left map[string]struct{}, rev int64) bool {
 		case <-o.ctx.Done():
 			return false
 		}
-		values, now, err := e.fetch(o.ctx, slices.Sorted(maps.Keys(left)), nil)
+		values, now, err := e.fetch(o.ctx, slices.Sorted(maps.Keys(left)), nil, math.MaxInt)
 		if err != nil {
 			return false
 		}

@@ -37,6 +37,34 @@ func TestUnsent(t *testing.T) {
 	}
 }
 
+// TestUnsentList: so has one reply of many values.
+func TestUnsentList(t *testing.T) {
+	const value, limit = 1 << 20, 8 << 20
+	s, address, refused := counting(t, func(l *Limits) { l.Unsent = limit })
+	c, deaf := connect(t, address), connect(t, address)
+	c.send(greeting)
+	deaf.send(greeting)
+	many := make([]string, 100)
+	for i := range many {
+		many[i] = fmt.Sprintf("/%03d", i)
+		c.say(Set, many[i], strings.Repeat("x", value))
+	}
+	c.send(`04 "/n" #1`)
+	c.want("#1")
+	ask := append([]byte{byte(MultiGet)}, bytes.Join(Number(int64(len(many))), nil)...)
+	for _, key := range many {
+		ask = append(ask, bytes.Join(Reply{}.Value([]byte(key)), nil)...)
+	}
+	if _, err := deaf.Write(ask); err != nil {
+		t.Fatal(err)
+	}
+	until(t, func() bool { return refused("memory") == 1 && s.Stats().Unsent <= limit })
+	c.say(Get, many[0])
+	if n, err := io.CopyN(io.Discard, c, 8+value); err != nil {
+		t.Errorf("the other has %d bytes, %v", n, err)
+	}
+}
+
 // TestSharedValue: a value that many are sent at a time is in memory once, and nobody is cut off for it.
 func TestSharedValue(t *testing.T) {
 	const value, clients = 4 << 20, 12

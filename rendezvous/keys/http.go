@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -269,15 +268,16 @@ func (x *httpCall) raft(index uint64) {
 
 // body writes an answer. Nearly always there is room for it already; where somebody else has made it longer meanwhile,
 // and no room comes, it is cut off: what was asked for may have happened, which no other answer would say.
-func (x *httpCall) body(status int, v interface{ textSize() int }) {
-	if err := x.held.need(x.r.Context(), x.small, v.textSize()); err != nil {
+func (x *httpCall) body(status int, v interface {
+	textSize() int
+	append(b []byte) []byte
+},
+) {
+	size := v.textSize()
+	if err := x.held.need(x.r.Context(), x.small, size); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	b, err := json.Marshal(v)
-	if err != nil { // a time beyond the year 9999: TTLs are limited to less
-		panic(err)
-	}
-	b = append(b, '\n')
+	b := append(v.append(make([]byte, 0, size+1)), '\n')
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	out := pace(x.w, x.o.ClientTimeout)
 	x.w.WriteHeader(status)
@@ -307,10 +307,7 @@ func (x *httpCall) poll(q request) {
 	if err := x.held.need(x.r.Context(), x.small, e.textSize()); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	b, err := x.sent.encode(e)
-	if err != nil { // as in body
-		panic(err)
-	}
+	b := x.sent.encode(e)
 	out := pace(x.w, x.o.ClientTimeout)
 	_, _ = out.Write(b) // the client has gone
 	out.end()

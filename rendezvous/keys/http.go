@@ -254,16 +254,20 @@ func (x *httpCall) refuse(err error) {
 	x.body(e.Status(), e)
 }
 
+// header writes to the map itself: these names are as HTTP has them.
 func (x *httpCall) header(index uint64) {
 	h := x.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Etcd-Cluster-Id", *x.cluster.Load())
-	h.Set("X-Etcd-Index", strconv.FormatUint(index, 10))
+	h["Content-Type"] = jsonType
+	h["X-Etcd-Cluster-Id"] = []string{*x.cluster.Load()}
+	h["X-Etcd-Index"] = []string{strconv.FormatUint(index, 10)}
 }
 
+var jsonType = []string{"application/json"}
+
 func (x *httpCall) raft(index uint64) {
-	x.w.Header().Set("X-Raft-Index", strconv.FormatUint(index, 10))
-	x.w.Header().Set("X-Raft-Term", strconv.FormatUint(x.term.Load(), 10))
+	h := x.w.Header()
+	h["X-Raft-Index"] = []string{strconv.FormatUint(index, 10)}
+	h["X-Raft-Term"] = []string{strconv.FormatUint(x.term.Load(), 10)}
 }
 
 // body writes an answer. Nearly always there is room for it already; where somebody else has made it longer meanwhile,

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -69,6 +70,9 @@ func Main(e Embedded, in io.Reader, out io.Writer) error {
 // megabytes of a store was a tenth of its work.
 const garbage = "300"
 
+// Of the processors the store gets half: its parts wait for each other, and on two of them its threads mostly look for
+// work that there is not. Who asks has something to do meanwhile.
+
 // child is that process, as the one that started it sees it.
 type child struct {
 	cmd   *exec.Cmd
@@ -88,6 +92,9 @@ func launch(log *zap.Logger, command []string) (*child, error) {
 	}
 	if os.Getenv("GOGC") == "" {
 		c.cmd.Env = append(c.cmd.Env, "GOGC="+garbage)
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		c.cmd.Env = append(c.cmd.Env, "GOMAXPROCS="+strconv.Itoa(max(1, runtime.GOMAXPROCS(0)/2)))
 	}
 	apart(c.cmd)
 	in, err := c.cmd.StdinPipe()

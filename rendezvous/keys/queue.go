@@ -161,11 +161,22 @@ func (q *proposals) putBack(first []*proposal) {
 	q.number += len(first)
 }
 
+// timers are stopped, for whoever waits next: a context with a deadline costs several times as much.
+var timers = sync.Pool{New: func() any {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}}
+
 // propose has a write of a key decided upon and done with others, and waits until the tree shows it.
 func (k *Keys) propose(ctx context.Context, p *proposal) verdict {
 	p.ctx, p.done = ctx, make(chan verdict, 1)
-	over := time.NewTimer(time.Until(p.until)) // a context with a deadline costs twice as much
-	defer over.Stop()
+	over := timers.Get().(*time.Timer) //nolint:forcetypeassert // nothing else is in it
+	over.Reset(time.Until(p.until))
+	defer func() {
+		over.Stop()
+		timers.Put(over)
+	}()
 	k.queue.add(p)
 	select {
 	case v := <-p.done:

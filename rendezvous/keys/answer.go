@@ -146,17 +146,13 @@ type lastEvent struct {
 	text  []byte
 }
 
-func (t *lastEvent) encode(e *Event) ([]byte, error) {
+func (t *lastEvent) encode(e *Event) []byte {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.event != e {
-		b, err := json.Marshal(e)
-		if err != nil {
-			return nil, err
-		}
-		t.event, t.text = e, append(b, '\n')
+		t.event, t.text = e, append(e.append(nil), '\n')
 	}
-	return t.text, nil
+	return t.text
 }
 
 // paced writes to a client that has to keep up.

@@ -105,15 +105,11 @@ func TestLastEvent(t *testing.T) {
 	var last lastEvent
 	value := "v"
 	e := &Event{Action: actionSet, Node: &Node{Key: "/k", Value: &value}}
-	first, err := last.encode(e)
-	if err != nil {
-		t.Fatal(err)
-	}
-	again, _ := last.encode(e)
+	first, again := last.encode(e), last.encode(e)
 	if &first[0] != &again[0] || !bytes.HasSuffix(first, []byte("}\n")) {
 		t.Errorf("got %q and %q", first, again)
 	}
-	other, _ := last.encode(&Event{Action: actionDelete, Node: &Node{Key: "/k"}})
+	other := last.encode(&Event{Action: actionDelete, Node: &Node{Key: "/k"}})
 	if bytes.Equal(first, other) {
 		t.Errorf("got %q for another event", other)
 	}

@@ -57,7 +57,7 @@ func (b *barrier) run(do func() (uint64, error)) {
 // catchUp waits until the tree holds all that was written before the call, by whichever process. What this one has
 // answered it holds anyway.
 func (k *Keys) catchUp(ctx context.Context) error {
-	if k.o.Alone && k.caughtUp.Load() {
+	if k.knowsAll() {
 		return context.Cause(k.ctx)
 	}
 	index, err := k.sync.wait(ctx, k.askIndex)
@@ -73,13 +73,23 @@ func (k *Keys) catchUp(ctx context.Context) error {
 
 // prepareRead catches up within the time that a request has. Its error is an answer.
 func (k *Keys) prepareRead(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
-	defer cancel()
-	if err := k.catchUp(ctx); err != nil {
+	if err := k.catchUpUntil(ctx, time.Now().Add(k.o.Timeout)); err != nil {
 		return k.broken(err)
 	}
 	return nil
 }
+
+func (k *Keys) catchUpUntil(ctx context.Context, until time.Time) error {
+	if k.knowsAll() {
+		return context.Cause(k.ctx)
+	}
+	ctx, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	return k.catchUp(ctx)
+}
+
+// knowsAll says that the tree holds whatever was answered.
+func (k *Keys) knowsAll() bool { return k.o.Alone && k.caughtUp.Load() }
 
 func (k *Keys) askIndex() (uint64, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)

@@ -2,7 +2,6 @@ package keys
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -52,6 +51,7 @@ type batchLimits struct{ plans, bytes int }
 // batch is what becomes one transaction: plans that have nothing to do with each other, so that each holds whatever the
 // others do, and no key is written twice, which etcd refuses.
 type batch struct {
+	index   uint64 // of the tree that it was decided upon by
 	all     []*proposal
 	ops     int
 	bytes   int
@@ -71,12 +71,13 @@ func (k *Keys) gather(limits batchLimits) *batch {
 	waiting, lost := inTurn(k.queue.take(looks))
 	k.mu.RLock()
 	now := time.Now()
+	b.index = k.tree.index
 	for i, p := range waiting {
 		if len(b.all) >= limits.plans {
 			left = append(left, waiting[i:]...)
 			break
 		}
-		if p.ctx.Err() != nil { // nobody waits for it any more, and it was told to nobody
+		if p.ctx.Err() != nil || now.After(p.until) { // nobody waits for it any more, and it was told to nobody
 			continue
 		}
 		// it is decided upon once that is done
@@ -84,14 +85,17 @@ func (k *Keys) gather(limits batchLimits) *batch {
 			left = append(left, p)
 			continue
 		}
-		w, refused := p.decide(k.tree, now)
+		w, refused := p.plan, (*Error)(nil)
+		if p.at == 0 || p.at != b.index {
+			w, refused = p.decide(k.tree, now)
+		}
 		if refused != nil {
 			p.done <- verdict{refused: refused}
 			continue
 		}
 		// What it was decided upon has changed: that may be what made its transaction fail.
 		p.alone = p.alone || p.failed && !slices.Equal(p.plan.guards, w.guards)
-		p.plan, p.failed = w, false
+		p.plan, p.failed, p.at = w, false, 0
 		full := len(b.all) > 0 && w.put != nil && k.room(k.tree, w, b.more) != nil // it is refused once those are done
 		if full || !b.add(p, limits) {
 			left = append(left, p)
@@ -237,14 +241,10 @@ func (l *batchLimits) shrink(err error, b *batch) {
 // transact does a batch and waits until the tree shows it. It returns the index of its first event; 0 says that
 // something had changed, and that the tree shows what.
 func (k *Keys) transact(ctx context.Context, b *batch) (uint64, error) {
-	cmps, then, err := k.transaction(b)
-	if err != nil {
-		return 0, err
-	}
 	if k.isStale() { // each write would bring the index nearer to those that other processes remember
 		return 0, errStale
 	}
-	before := k.index()
+	cmps, then := k.transaction(b)
 	r, err := k.client.Txn(ctx).If(cmps...).Then(then...).Else(clientv3.OpGet(k.head())).Commit()
 	if err != nil {
 		if !refusedWhole(err) {
@@ -252,8 +252,11 @@ func (k *Keys) transact(ctx context.Context, b *batch) (uint64, error) {
 		}
 		return 0, err
 	}
-	index := headIndex(r)
-	if err := k.seen(r.Header, index, before); err != nil {
+	index := b.index // which is what was compared
+	if !k.o.Alone || !r.Succeeded {
+		index = headIndex(r)
+	}
+	if err := k.seen(r.Header, index, b.index); err != nil {
 		return 0, err
 	}
 	if !r.Succeeded {
@@ -271,23 +274,27 @@ func (k *Keys) transact(ctx context.Context, b *batch) (uint64, error) {
 	return indexOf(rev, 0), nil
 }
 
-// transaction is what etcd is asked to compare, and to do.
-func (k *Keys) transaction(b *batch) (cmps []clientv3.Cmp, ops []clientv3.Op, err error) {
+// transaction is what etcd is asked to compare, and to do. For a process that is alone all is as it was decided upon
+// where head is: nobody else writes its keys, and all that it wrote itself has changed head.
+func (k *Keys) transaction(b *batch) (cmps []clientv3.Cmp, ops []clientv3.Op) {
 	ops = make([]clientv3.Op, 1, b.ops)
+	if k.o.Alone {
+		cmps = []clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(k.head()), "=", int64(b.index/stride))}
+	}
 	h := b.all[0].plan.head
 	for i, p := range b.all {
 		if i > 0 {
 			h.Then = append(h.Then, p.plan.head)
 		}
-		cmps = append(cmps, k.compares(p.plan)...)
-		if ops, err = k.operations(ops, p.plan); err != nil {
-			return nil, nil, err
+		if !k.o.Alone {
+			cmps = append(cmps, k.compares(p.plan)...)
 		}
+		ops = k.operations(ops, p.plan)
 	}
-	text, err := json.Marshal(h)
-	if err != nil {
-		return nil, nil, fmt.Errorf("writing what happens: %w", err)
+	var before []clientv3.OpOption
+	if !k.o.Alone {
+		before = append(before, clientv3.WithPrevKV())
 	}
-	ops[0] = clientv3.OpPut(k.head(), string(text), clientv3.WithPrevKV())
-	return cmps, ops, nil
+	ops[0] = clientv3.OpPut(k.head(), string(h.append(nil)), before...)
+	return cmps, ops
 }

@@ -147,15 +147,12 @@ func (k *Keys) broken(err error) error {
 
 // write does what was decided upon. What was decided against is decided once more with the tree caught up: an older one
 // may be wrong, and no transaction finds out.
-func (k *Keys) write(
-	ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error),
-) (*Event, error) {
-	ctx, cancel := context.WithTimeout(ctx, k.o.Timeout)
-	defer cancel()
+func (k *Keys) write(ctx context.Context, key string, decide decision) (*Event, error) {
+	until := time.Now().Add(k.o.Timeout)
 	for fresh := false; ; fresh = true {
-		_, refused := k.decide(decide) // it need not wait for a transaction to be refused
+		w, at, refused := k.decide(decide) // it need not wait for a transaction to be refused
 		if refused == nil {
-			v := k.propose(ctx, key, decide)
+			v := k.propose(ctx, &proposal{key: key, decide: decide, plan: w, at: at, until: until})
 			if v.err != nil {
 				return nil, k.broken(v.err)
 			}
@@ -167,16 +164,18 @@ func (k *Keys) write(
 		if fresh {
 			return nil, refused
 		}
-		if err := k.catchUp(ctx); err != nil {
+		if err := k.catchUpUntil(ctx, until); err != nil {
 			return nil, k.broken(err)
 		}
 	}
 }
 
-func (k *Keys) decide(decide func(*tree, time.Time) (*plan, *Error)) (*plan, *Error) {
+// decide returns a plan, and the index of the tree that it was made by.
+func (k *Keys) decide(decide decision) (*plan, uint64, *Error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	return decide(k.tree, time.Now())
+	w, refused := decide(k.tree, time.Now())
+	return w, k.tree.index, refused
 }
 
 // headIndex is the index that a transaction has found, 0 in an empty store.
@@ -214,20 +213,16 @@ func (k *Keys) compares(w *plan) []clientv3.Cmp {
 }
 
 // operations appends what a plan does.
-func (k *Keys) operations(ops []clientv3.Op, w *plan) ([]clientv3.Op, error) {
+func (k *Keys) operations(ops []clientv3.Op, w *plan) []clientv3.Op {
 	if w.put == nil {
 		ops = append(ops, clientv3.OpDelete(k.key(w.head.Key)))
 		if w.prev.Dir {
 			ops = append(ops, clientv3.OpDelete(k.key(w.head.Key)+"/", clientv3.WithPrefix()))
 		}
-		return ops, nil
+		return ops
 	}
 	for _, c := range w.changes(0) {
-		v, err := c.record.encode()
-		if err != nil {
-			return nil, err
-		}
-		ops = append(ops, clientv3.OpPut(k.key(c.path), v))
+		ops = append(ops, clientv3.OpPut(k.key(c.path), c.record.encode()))
 	}
-	return ops, nil
+	return ops
 }

@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"context"
 	"sync"
 	"time"
 )
@@ -59,14 +58,14 @@ func (k *Keys) expireAt(now time.Time) {
 
 // end deletes a node unless it has been written since. Of several processes that try, one does.
 func (k *Keys) end(d deadline) error {
-	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)
-	defer cancel()
-	return k.propose(ctx, d.path, func(t *tree, now time.Time) (*plan, *Error) {
+	return k.propose(k.ctx, &proposal{key: d.path, until: time.Now().Add(k.o.Timeout), decide: func(
+		t *tree, now time.Time,
+	) (*plan, *Error) {
 		if !t.current(d) {
 			return nil, fail(CodeNotFound, d.path, t.index)
 		}
 		return t.at(d.path).delete(now, actionExpire), nil
-	}).err
+	}}).err
 }
 
 // again puts a deadline back.

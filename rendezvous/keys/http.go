@@ -1,7 +1,6 @@
 package keys
 
 import (
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -88,8 +87,8 @@ func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
 	}
 	x := &httpCall{Keys: k, w: w, r: r, key: key}
 	defer x.held.free()
-	x.awaitBody(time.Time{})
-	if r.Method != http.MethodPut {
+	if r.Method != http.MethodPut { // which sets the time that it has itself
+		x.awaitBody(time.Time{})
 		if err := x.ignoreBody(); err != nil {
 			x.refuse(err)
 			return
@@ -255,29 +254,34 @@ func (x *httpCall) refuse(err error) {
 	x.body(e.Status(), e)
 }
 
+// header writes to the map itself: these names are as HTTP has them.
 func (x *httpCall) header(index uint64) {
 	h := x.w.Header()
-	h.Set("Content-Type", "application/json")
-	h.Set("X-Etcd-Cluster-Id", *x.cluster.Load())
-	h.Set("X-Etcd-Index", strconv.FormatUint(index, 10))
+	h["Content-Type"] = jsonType
+	h["X-Etcd-Cluster-Id"] = []string{*x.cluster.Load()}
+	h["X-Etcd-Index"] = []string{strconv.FormatUint(index, 10)}
 }
 
+var jsonType = []string{"application/json"}
+
 func (x *httpCall) raft(index uint64) {
-	x.w.Header().Set("X-Raft-Index", strconv.FormatUint(index, 10))
-	x.w.Header().Set("X-Raft-Term", strconv.FormatUint(x.term.Load(), 10))
+	h := x.w.Header()
+	h["X-Raft-Index"] = []string{strconv.FormatUint(index, 10)}
+	h["X-Raft-Term"] = []string{strconv.FormatUint(x.term.Load(), 10)}
 }
 
 // body writes an answer. Nearly always there is room for it already; where somebody else has made it longer meanwhile,
 // and no room comes, it is cut off: what was asked for may have happened, which no other answer would say.
-func (x *httpCall) body(status int, v interface{ textSize() int }) {
-	if err := x.held.need(x.r.Context(), x.small, v.textSize()); err != nil {
+func (x *httpCall) body(status int, v interface {
+	textSize() int
+	append(b []byte) []byte
+},
+) {
+	size := v.textSize()
+	if err := x.held.need(x.r.Context(), x.small, size); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	b, err := json.Marshal(v)
-	if err != nil { // a time beyond the year 9999: TTLs are limited to less
-		panic(err)
-	}
-	b = append(b, '\n')
+	b := append(v.append(make([]byte, 0, size+1)), '\n')
 	x.w.Header().Set("Content-Length", strconv.Itoa(len(b)))
 	out := pace(x.w, x.o.ClientTimeout)
 	x.w.WriteHeader(status)
@@ -307,10 +311,7 @@ func (x *httpCall) poll(q request) {
 	if err := x.held.need(x.r.Context(), x.small, e.textSize()); err != nil {
 		panic(http.ErrAbortHandler)
 	}
-	b, err := x.sent.encode(e)
-	if err != nil { // as in body
-		panic(err)
-	}
+	b := x.sent.encode(e)
 	out := pace(x.w, x.o.ClientTimeout)
 	_, _ = out.Write(b) // the client has gone
 	out.end()

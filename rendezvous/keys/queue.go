@@ -6,17 +6,22 @@ import (
 	"time"
 )
 
+// decision makes a plan of what is there, or refuses.
+type decision func(*tree, time.Time) (*plan, *Error)
+
 // proposal is a write that waits for its transaction.
 type proposal struct {
 	ctx    context.Context
 	key    string
 	of     string // the path of the key's owner, which names its lane
-	decide func(*tree, time.Time) (*plan, *Error)
+	decide decision
+	until  time.Time // somebody waits for it
 	done   chan verdict
 	plan   *plan
-	failed bool // the transaction that it was last in
-	alone  bool // it has lost to another process, and is not to take others with it again
-	yields bool // alone it has lost once more, and lets others go first
+	at     uint64 // index of the tree that the plan was made by; 0 for none
+	failed bool   // the transaction that it was last in
+	alone  bool   // it has lost to another process, and is not to take others with it again
+	yields bool   // alone it has lost once more, and lets others go first
 }
 
 // verdict is what became of a proposal: it happened, it was decided against, or nobody knows.
@@ -156,13 +161,28 @@ func (q *proposals) putBack(first []*proposal) {
 	q.number += len(first)
 }
 
+// timers are stopped, for whoever waits next: a context with a deadline costs several times as much.
+var timers = sync.Pool{New: func() any {
+	t := time.NewTimer(time.Hour)
+	t.Stop()
+	return t
+}}
+
 // propose has a write of a key decided upon and done with others, and waits until the tree shows it.
-func (k *Keys) propose(ctx context.Context, key string, decide func(*tree, time.Time) (*plan, *Error)) verdict {
-	p := &proposal{ctx: ctx, key: key, decide: decide, done: make(chan verdict, 1)}
+func (k *Keys) propose(ctx context.Context, p *proposal) verdict {
+	p.ctx, p.done = ctx, make(chan verdict, 1)
+	over := timers.Get().(*time.Timer) //nolint:forcetypeassert // nothing else is in it
+	over.Reset(time.Until(p.until))
+	defer func() {
+		over.Stop()
+		timers.Put(over)
+	}()
 	k.queue.add(p)
 	select {
 	case v := <-p.done:
 		return v
+	case <-over.C:
+		return verdict{err: context.DeadlineExceeded}
 	case <-ctx.Done():
 		return verdict{err: context.Cause(ctx)}
 	case <-k.ctx.Done():

@@ -20,9 +20,9 @@ type record struct {
 	value      string
 }
 
-func (r record) encode() (string, error) {
-	b, err := json.Marshal(r)
-	return string(b) + "\n" + r.value, err
+func (r *record) encode() string {
+	b := append(r.append(make([]byte, 0, 128+len(r.value))), '\n')
+	return string(append(b, r.value...))
 }
 
 func decode(b []byte) (record, error) {

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -64,7 +65,7 @@ func (t *tree) at(p string) *node {
 // walk goes down to p as far as there are nodes, and returns the last one and the first path that is not there.
 func (t *tree) walk(p string) (*node, string) {
 	n := t.root
-	for _, name := range names(p) {
+	for name := range names(p) {
 		child := n.children[name]
 		if child == nil {
 			return n, path.Join(n.path, name)
@@ -86,11 +87,12 @@ func (t *tree) find(p string) (*node, *Error) {
 	return nil, fail(CodeNotFound, missing, t.index)
 }
 
-func names(p string) []string {
+// names are the parts of a path, none of the root's.
+func names(p string) iter.Seq[string] {
 	if p == "/" {
-		return nil
+		return func(func(string) bool) {}
 	}
-	return strings.Split(p[1:], "/")
+	return strings.SplitSeq(p[1:], "/")
 }
 
 // apply takes in what one event changed, and returns it, none where somebody else wrote the store, and the node that
@@ -151,7 +153,7 @@ func event(h head, prev *Node, wrote *record, index uint64) *Event {
 // lives: its owner could not reach anybody to renew it.
 func (t *tree) put(c change, now time.Time, grace *time.Duration) {
 	n := t.root
-	for _, name := range names(c.path) {
+	for name := range names(c.path) {
 		child := n.children[name]
 		if child == nil { // its parents are written before it, unless somebody else wrote the store
 			child = &node{path: path.Join(n.path, name), parent: n, record: record{Dir: true}}

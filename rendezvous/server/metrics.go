@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -27,6 +28,7 @@ type metrics struct {
 	seconds     *prometheus.HistogramVec
 	refused     *prometheus.CounterVec
 	connections atomic.Int64 // of the keys API
+	keys        sync.Map     // series by seriesKey
 }
 
 // buckets reach from a read of memory to an election of the store.
@@ -162,6 +164,30 @@ func (g gauges) Collect(out chan<- prometheus.Metric) {
 	}
 }
 
+// series are the metrics of requests of the keys API that are alike.
+type series struct {
+	requests prometheus.Counter
+	seconds  prometheus.Observer // nil of waits
+}
+
+type seriesKey struct {
+	action string
+	code   int
+}
+
+// keysSeries finds them: to look for them by their labels takes several times as long.
+func (m *metrics) keysSeries(action string, waits bool, code int) series {
+	if of, ok := m.keys.Load(seriesKey{action, code}); ok {
+		return of.(series) //nolint:forcetypeassert // nothing else is in it
+	}
+	of := series{requests: m.requests.WithLabelValues(apiKeys, action, strconv.Itoa(code))}
+	if !waits {
+		of.seconds = m.seconds.WithLabelValues(apiKeys, action)
+	}
+	m.keys.Store(seriesKey{action, code}, of)
+	return of
+}
+
 // observed counts and logs the requests of the keys API.
 func (s *Server) observed(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -185,9 +211,10 @@ func keyPath(r *http.Request) string { return strings.TrimPrefix(r.URL.Path, "/v
 // observe counts and logs a request that has ended, with code 0 where nothing was answered.
 func (s *Server) observe(r *http.Request, a *answer, took time.Duration) {
 	action, waits := a.action(r)
-	s.metrics.requests.WithLabelValues(apiKeys, action, strconv.Itoa(a.code)).Inc()
-	if !waits {
-		s.metrics.seconds.WithLabelValues(apiKeys, action).Observe(took.Seconds())
+	of := s.metrics.keysSeries(action, waits, a.code)
+	of.requests.Inc()
+	if of.seconds != nil {
+		of.seconds.Observe(took.Seconds())
 	}
 	path := keyPath(r)
 	used, ok := usedPath(path)

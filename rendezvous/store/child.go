@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -69,6 +70,23 @@ func Main(e Embedded, in io.Reader, out io.Writer) error {
 // megabytes of a store was a tenth of its work.
 const garbage = "300"
 
+// environment is that of the store's process, with what Go's runtime is told unless somebody has told it already. Of the
+// processors the store gets half: its parts wait for each other, and on two of them its threads mostly look for work
+// that there is not. Who asks has something to do meanwhile.
+func environment(processors int) []string {
+	env := os.Environ()
+	if limit := memoryOfStore(); limit > 0 {
+		env = append(env, "GOMEMLIMIT="+strconv.FormatInt(limit, 10))
+	}
+	if os.Getenv("GOGC") == "" {
+		env = append(env, "GOGC="+garbage)
+	}
+	if os.Getenv("GOMAXPROCS") == "" {
+		env = append(env, "GOMAXPROCS="+strconv.Itoa(max(1, processors/2)))
+	}
+	return env
+}
+
 // child is that process, as the one that started it sees it.
 type child struct {
 	cmd   *exec.Cmd
@@ -82,13 +100,7 @@ type child struct {
 
 func launch(log *zap.Logger, command []string) (*child, error) {
 	c := &child{cmd: exec.Command(command[0], command[1:]...), ready: make(chan struct{}), ended: make(chan struct{})}
-	c.cmd.Env = os.Environ()
-	if limit := memoryOfStore(); limit > 0 {
-		c.cmd.Env = append(c.cmd.Env, "GOMEMLIMIT="+strconv.FormatInt(limit, 10))
-	}
-	if os.Getenv("GOGC") == "" {
-		c.cmd.Env = append(c.cmd.Env, "GOGC="+garbage)
-	}
+	c.cmd.Env = environment(runtime.GOMAXPROCS(0))
 	apart(c.cmd)
 	in, err := c.cmd.StdinPipe()
 	if err != nil {

@@ -37,14 +37,30 @@ const messageHead = 8
 
 // writeMessage returns an error where the message was not written whole, so that nobody can have read it.
 func writeMessage(w io.Writer, code codes.Code, text []byte) error {
-	out := make([]byte, messageHead, messageHead+len(text))
-	binary.BigEndian.PutUint32(out, uint32(len(text)))
+	return writeFramed(w, code, append(make([]byte, messageHead, messageHead+len(text)), text...))
+}
+
+// writeFramed writes a message before whose text there is room for the head.
+func writeFramed(w io.Writer, code codes.Code, out []byte) error {
+	binary.BigEndian.PutUint32(out, uint32(len(out)-messageHead))
 	binary.BigEndian.PutUint32(out[4:], uint32(code))
-	out = append(out, text...)
 	if n, err := w.Write(out); n < len(out) {
 		return err
 	}
 	return nil
+}
+
+// message is what a request or an answer is.
+type message interface {
+	Size() int
+	MarshalTo(b []byte) (int, error)
+}
+
+// frame is the text of a message, with room for the head before it.
+func frame(m message) ([]byte, error) {
+	b := make([]byte, messageHead+m.Size())
+	_, err := m.MarshalTo(b[messageHead:])
+	return b, err
 }
 
 func readMessage(r io.Reader) (codes.Code, []byte, error) {
@@ -109,12 +125,14 @@ func answerLine(c net.Conn, kv pb.KVServer) {
 		}
 		answer, err := kv.Txn(context.Background(), &request) // etcd has a time limit of its own
 		if err == nil {
-			text, err = answer.Marshal()
+			text, err = frame(answer)
+		}
+		if err == nil {
+			err = writeFramed(c, codes.OK, text)
+		} else {
+			err = writeMessage(c, status.Code(err), []byte(status.Convert(err).Message()))
 		}
 		if err != nil {
-			text = []byte(status.Convert(err).Message())
-		}
-		if writeMessage(c, status.Code(err), text) != nil {
 			return
 		}
 	}
@@ -143,7 +161,7 @@ func useLine(c *clientv3.Client, socket string) (hangUp func()) {
 
 // Txn does a transaction. Where the connection ends before the answer, nobody knows whether it was done.
 func (l *line) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOption) (*pb.TxnResponse, error) {
-	text, err := in.Marshal()
+	text, err := frame(in)
 	if err != nil {
 		return nil, status.Error(codes.Internal, err.Error())
 	}
@@ -168,7 +186,7 @@ func (l *line) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOpti
 // errUnsent is of what the store cannot have read whole, so that it was not done.
 var errUnsent = errors.New("the store has not had the request")
 
-// ask sends a request and reads the answer. What an idle connection does not take, since the store has been started
+// ask sends a request, framed, and reads the answer. What an idle connection does not take, since the store has been started
 // again, goes to the new process.
 func (l *line) ask(ctx context.Context, text []byte) (codes.Code, []byte, error) {
 	if c := l.take(); c != nil {
@@ -187,7 +205,7 @@ func (l *line) ask(ctx context.Context, text []byte) (codes.Code, []byte, error)
 // askOn has the connection wait for the next request, or ends it.
 func (l *line) askOn(ctx context.Context, c *lineConn, text []byte) (code codes.Code, answer []byte, err error) {
 	stop := context.AfterFunc(ctx, func() { _ = c.Close() })
-	if err = writeMessage(c, 0, text); err != nil {
+	if err = writeFramed(c, 0, text); err != nil {
 		err = fmt.Errorf("%w: %w", errUnsent, err)
 	} else {
 		code, answer, err = readMessage(c.r)

@@ -166,8 +166,8 @@ func notes(outs []*krm.Output, overlays []string) finding.List {
 	for i, out := range outs {
 		own := slices.Clone(out.Notes)
 		for _, b := range out.Bundles {
-			for _, note := range b.Said.Notes {
-				own = append(own, finding.Noted(note).At(b.Said.Position()))
+			for _, note := range b.Summary.Notes {
+				own = append(own, finding.Noted(note).At(b.Summary.Position()))
 			}
 		}
 		for _, note := range own {
@@ -202,7 +202,7 @@ func notesOf(out *krm.Output) finding.List {
 	}
 	noted, placed := map[string]finding.Finding{}, map[string]bool{}
 	for _, b := range out.Bundles {
-		for _, text := range b.Said.Notes {
+		for _, text := range b.Summary.Notes {
 			note, known := noted[text]
 			if !known {
 				note = finding.Noted(text)
@@ -211,7 +211,7 @@ func notesOf(out *krm.Output) finding.List {
 			what := saying(note)
 			if jobs[what] > fewJobs {
 				jobs[what]++
-			} else if at := b.Said.Position(); !placed[at+" "+what] {
+			} else if at := b.Summary.Position(); !placed[at+" "+what] {
 				placed[at+" "+what] = true
 				jobs[what]++
 				all = append(all, note.At(at))

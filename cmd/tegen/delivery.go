@@ -30,11 +30,11 @@ func assumption(bundles []render.Bundle) string {
 	var after []string
 	hashed := false
 	for _, b := range bundles {
-		if b.Said.SaysGitOps {
+		if b.Summary.SaysGitOps {
 			continue
 		}
-		hashed = hashed || b.Said.Hashed
-		if life := b.Said.Expires; life != "" && !slices.Contains(after, life) {
+		hashed = hashed || b.Summary.Hashed
+		if life := b.Summary.Expires; life != "" && !slices.Contains(after, life) {
 			after = append(after, life)
 		}
 	}
@@ -53,9 +53,9 @@ func assumption(bundles []render.Bundle) string {
 func selfDeleting(bundles []render.Bundle) string {
 	var lines []string
 	for _, b := range bundles {
-		life := b.Said.Expires
+		life := b.Summary.Expires
 		line := fmt.Sprintf("%s: note: spec.gitops: false, so that what has finished deletes itself after %s, and a "+
-			"reconciler runs it again\n", b.Said.Position(), life)
+			"reconciler runs it again\n", b.Summary.Position(), life)
 		if life != "" && !slices.Contains(lines, line) {
 			lines = append(lines, line)
 		}

@@ -17,13 +17,13 @@ func unfilled(outs []*krm.Output, level finding.Level) (list finding.List) {
 	at, more := map[string]int{}, map[string]int{}
 	for _, out := range outs {
 		for _, b := range out.Bundles {
-			for _, what := range b.Said.Unfilled {
+			for _, what := range b.Summary.Unfilled {
 				if _, said := at[what]; said {
 					more[what]++
 					continue
 				}
 				at[what] = len(list)
-				list = append(list, finding.Said("job/placeholder", level, what).At(b.Said.Position()))
+				list = append(list, finding.Said("job/placeholder", level, what).At(b.Summary.Position()))
 			}
 		}
 	}

@@ -68,12 +68,12 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	var results framework.Results
 	var unfilled []error
 	for _, b := range bundles {
-		for _, what := range b.Said.Unfilled {
-			unfilled = append(unfilled, errors.New(b.Said.Name+": "+what))
+		for _, what := range b.Summary.Unfilled {
+			unfilled = append(unfilled, errors.New(b.Summary.Name+": "+what))
 		}
-		for _, note := range b.Said.Notes {
+		for _, note := range b.Summary.Notes {
 			results = append(results, &framework.Result{
-				Message:  b.Said.Name + ": " + note,
+				Message:  b.Summary.Name + ": " + note,
 				Severity: framework.Info,
 			})
 		}
@@ -259,7 +259,7 @@ func renderItems(items []*yaml.Node, only []string, place func(name, namespace s
 func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) ([]*yaml.Node, error) {
 	jobs, again := map[string]bool{}, map[string]bool{}
 	for _, b := range bundles {
-		jobs[b.Said.Namespace+"/"+b.Said.Name] = true
+		jobs[b.Summary.Namespace+"/"+b.Summary.Name] = true
 	}
 	old := func(n *yaml.Node) bool { return jobs[renderedFor(n)] }
 	if !whole && slices.ContainsFunc(items, old) {

@@ -17,7 +17,7 @@ func (out *Output) Objects() ([][]generators.Concern, error) {
 	for i := range out.Bundles {
 		all[i] = out.Bundles[i].Objects()
 		if len(out.Bundles[i].Files) == 0 {
-			name := out.Bundles[i].Said.Name
+			name := out.Bundles[i].Summary.Name
 			named[name] = append(named[name], i)
 		}
 	}
@@ -48,7 +48,7 @@ func (out *Output) Objects() ([][]generators.Concern, error) {
 func (out *Output) sameNamespace(among []int, namespaces ...string) int {
 	for _, i := range among {
 		for _, namespace := range namespaces {
-			if out.Bundles[i].Said.Namespace == namespace {
+			if out.Bundles[i].Summary.Namespace == namespace {
 				return i
 			}
 		}

@@ -316,7 +316,7 @@ func parted(items []*yaml.Node) (inputs, rest []*yaml.Node) {
 func withoutFiles(bundles []render.Bundle) []render.Bundle {
 	out := make([]render.Bundle, len(bundles))
 	for i := range bundles {
-		out[i].Job, out[i].Said = bundles[i].Job, bundles[i].Said
+		out[i].Job, out[i].Summary = bundles[i].Job, bundles[i].Summary
 	}
 	return out
 }

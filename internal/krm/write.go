@@ -14,7 +14,7 @@ import (
 func writeObjects(out *bufio.Writer, bundles []render.Bundle, f formats) error {
 	for _, b := range bundles {
 		for _, file := range b.Files {
-			path := b.Said.Name + "/" + file.Concern + ".yaml"
+			path := b.Summary.Name + "/" + file.Concern + ".yaml"
 			for i, doc := range documents(file.YAML) {
 				at, entries := annotationsEnd(doc)
 				if at < 0 {

@@ -44,8 +44,8 @@ func Evaluate(job, environment string) Result {
 	}
 	out := Result{Findings: finding.List{}}
 	for _, b := range bundles {
-		for _, note := range b.Said.Notes {
-			out.Findings = append(out.Findings, finding.Noted(note).At(b.Said.Position()))
+		for _, note := range b.Summary.Notes {
+			out.Findings = append(out.Findings, finding.Noted(note).At(b.Summary.Position()))
 		}
 	}
 	var text, planned strings.Builder
@@ -90,8 +90,8 @@ func bundlesOf(job, environment string) ([]render.Bundle, error) {
 	}
 	var unfilled finding.List
 	for _, b := range bundles {
-		for _, what := range b.Said.Unfilled {
-			unfilled = append(unfilled, finding.Said("job/placeholder", finding.Error, what).At(b.Said.Position()))
+		for _, what := range b.Summary.Unfilled {
+			unfilled = append(unfilled, finding.Said("job/placeholder", finding.Error, what).At(b.Summary.Position()))
 		}
 	}
 	return bundles, unfilled.Err()

@@ -28,7 +28,7 @@ import (
 // Bundle is what one job becomes.
 type Bundle struct {
 	Job     *schema.Job // nil of what is only printed
-	Said    *schema.Said
+	Summary *schema.Summary
 	Files   []File
 	Expects []string // Kind/name of what its objects name and others make
 
@@ -75,7 +75,7 @@ func renderAll(jobs []*schema.Job, only []string, printed bool) ([]Bundle, error
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 func bundle(job *schema.Job, only []string) (Bundle, error) {
-	b := Bundle{Job: job, Said: job.Said()}
+	b := Bundle{Job: job, Summary: job.Summary()}
 	var all []k8sruntime.Object
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
@@ -146,10 +146,10 @@ func objectID(kind, namespace, name string) string {
 // after the other, each would undo the other.
 func duplicates(bundles []Bundle) error {
 	var list finding.List
-	owner := make(map[string]*schema.Said, 6*len(bundles))
+	owner := make(map[string]*schema.Summary, 6*len(bundles))
 	for _, b := range bundles {
 		for _, id := range b.ids {
-			if first, ok := owner[id]; ok && first != b.Said {
+			if first, ok := owner[id]; ok && first != b.Summary {
 				advice := "give it another name in one of them, or name it there as existing"
 				if strings.HasPrefix(id, objectID("Namespace", "", "")) {
 					advice = "leave createNamespace out in one of them"
@@ -158,9 +158,9 @@ func duplicates(bundles []Bundle) error {
 					Rule: "render/duplicate", Level: finding.Error,
 					Message: fmt.Sprintf("%s would be rendered by job %q too (%s): %s", id, first.Name,
 						first.Position(), advice),
-				}.At(b.Said.Position()))
+				}.At(b.Summary.Position()))
 			}
-			owner[id] = b.Said
+			owner[id] = b.Summary
 		}
 	}
 	return list.Err()

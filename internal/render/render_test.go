@@ -144,9 +144,9 @@ func TestPrinted(t *testing.T) {
 			}
 		}
 	}
-	said := got[1].Said
-	if said.Name != "j1" || said.Namespace != "ml" || said.Position() != "1.yaml:1:1" || !said.SaysGitOps ||
-		len(notes) == 0 || !slices.Equal(said.Notes, notes) {
-		t.Errorf("%+v, notes %q", said, notes)
+	summary := got[1].Summary
+	if summary.Name != "j1" || summary.Namespace != "ml" || summary.Position() != "1.yaml:1:1" || !summary.SaysGitOps ||
+		len(notes) == 0 || !slices.Equal(summary.Notes, notes) {
+		t.Errorf("%+v, notes %q", summary, notes)
 	}
 }

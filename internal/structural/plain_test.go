@@ -17,7 +17,8 @@ var plainTexts = []string{
 	"a:\n- b: 1\n  c:\n    d: /x/y:z\n- b: 10Gi\n- e\ng:\n  - h\n",
 	"a: []",
 	"apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata:\n  name: mnist\n  labels:\n    a.b/c: d\nspec:\n" +
-		"  image: registry.example/train:2.0@sha256:1\n  command: [python, -m, \"a b\"]\n  workers:\n    replicas: 4\n" +
+		"  image: registry.example/train:2.0@sha256:1\n  command: [python, -m, \"a b\"]\n" +
+		"  workers:\n    replicas: 4\n" +
 		"  storage:\n  - name: data\n    mountPath: /data\n    nfs:\n      server: nfs.example\n      path: /x\n",
 	"a:   b c\nb.c/d-e: \"# x: y\"\nc: -x",
 }
@@ -29,7 +30,8 @@ var otherTexts = []string{
 	"a: -1\n", "a: --1\n", "a: ---\n", "a: b # c\n", "a: b: c\n", "a: b:\n", "a: &b c\n", "a: *b\n", "a: !b c\n",
 	"a: |\n  b\n", "a: >\n  b\n", "a: {b: c}\n", "a: [b,c]\n", "a: [b\n  , c]\n", "a: [b, ]\n", "a: [, b]\n",
 	"a: [b: c]\n", "a: [[b]]\n", "a: \"b\\n\"\n", "a: 'b''c'\n", "a: \"b\n  c\"\n", "a: \"b\" c\n", "a: ü\n",
-	"# ü\x00\na: b\n", "a: b\na: c\n", "<<: a\n", "? a\n: b\n", "- - a\n", "-\n  a: b\n", "- a\n - b\n", "-  a\n", "a: b\n- c\n",
+	"# ü\x00\na: b\n", "a: b\na: c\n", "<<: a\n", "? a\n: b\n", "- - a\n", "-\n  a: b\n",
+	"- a\n - b\n", "-  a\n", "a: b\n- c\n",
 	"- a\nb: c\n", "a:\n  - b\n - c\n", "a: b\n...\n", "--- a: b\n", "%YAML 1.2\n---\na: b\n", "---\n---\na: b\n",
 	"a:\tb\n", "\ta: b\n", "  a: b\n", "a: b\n---\n", "a: b\r\n", "a: 1_000\n", "a: 0x1\n", "a: [1:2]\n", "a: [a\n",
 }

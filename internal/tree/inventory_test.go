@@ -98,7 +98,7 @@ func TestInventory(t *testing.T) {
 		}
 		there = slices.DeleteFunc(there, func(b render.Bundle) bool {
 			return prune || slices.ContainsFunc(now, func(n render.Bundle) bool {
-				return n.Said.Name == b.Said.Name
+				return n.Summary.Name == b.Summary.Name
 			})
 		})
 		there = append(there, now...)

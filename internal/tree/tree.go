@@ -158,7 +158,7 @@ func (w *writer) planAll() error {
 		owner[RestFolder] = "the overlay's other resources"
 	}
 	for _, b := range w.Bundles {
-		m := b.Said
+		m := b.Summary
 		origin := ofJob + m.Namespace + "/" + m.Name
 		if other, ok := owner[m.Name]; ok {
 			errs = append(errs, fmt.Errorf("%s and %s would share the folder %s: render them to different directories",

@@ -21,7 +21,7 @@ import (
 // bundle is a job of namespace/name with files given as "concern: text".
 func bundle(id string, files ...string) render.Bundle {
 	namespace, name, _ := strings.Cut(id, "/")
-	b := render.Bundle{Said: &schema.Said{Namespace: namespace, Name: name}}
+	b := render.Bundle{Summary: &schema.Summary{Namespace: namespace, Name: name}}
 	for _, f := range files {
 		concern, text, _ := strings.Cut(f, ": ")
 		b.Files = append(b.Files, render.File{Concern: concern, YAML: []byte(text + "\n")})
@@ -428,7 +428,7 @@ func TestObjectsMoveOn(t *testing.T) {
 	dir := t.TempDir()
 	const object = "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: a\n  namespace: ml\n"
 	whole := bundle("ml/a", "worker: "+strings.TrimSuffix(object, "\n"))
-	moved := render.Bundle{Said: whole.Said}
+	moved := render.Bundle{Summary: whole.Summary}
 	write := func(rest string, b render.Bundle) map[string]bool {
 		t.Helper()
 		if err := writeTo(t.Context(), dir, []render.Bundle{b}, []byte(rest)); err != nil {

@@ -70,9 +70,9 @@ func Main(e Embedded, in io.Reader, out io.Writer) error {
 // megabytes of a store was a tenth of its work.
 const garbage = "300"
 
-// environment is that of the store's process, with what Go's runtime is told unless somebody has told it already. Of the
-// processors the store gets half: its parts wait for each other, and on two of them its threads mostly look for work
-// that there is not. Who asks has something to do meanwhile.
+// environment is that of the store's process, with the settings of Go's runtime that nobody has set. The store gets
+// half of the processors: its goroutines wait for each other, and on two processors its threads mostly look for work
+// that is not there. The process that asks needs the other half.
 func environment(processors int) []string {
 	env := os.Environ()
 	if limit := memoryOfStore(); limit > 0 {

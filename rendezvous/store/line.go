@@ -186,8 +186,8 @@ func (l *line) Txn(ctx context.Context, in *pb.TxnRequest, opts ...grpc.CallOpti
 // errUnsent is of what the store cannot have read whole, so that it was not done.
 var errUnsent = errors.New("the store has not had the request")
 
-// ask sends a request, framed, and reads the answer. What an idle connection does not take, since the store has been started
-// again, goes to the new process.
+// ask sends a request, framed, and reads the answer. What an idle connection does not take, since the store has been
+// started again, goes to the new process.
 func (l *line) ask(ctx context.Context, text []byte) (codes.Code, []byte, error) {
 	if c := l.take(); c != nil {
 		code, answer, err := l.askOn(ctx, c, text)

@@ -2,9 +2,9 @@ package schema
 
 import "github.com/tegen-dev/tegen/internal/structural"
 
-// Said is what a command tells of a job beside its objects. It is a tenth of a job: who has thousands rendered keeps
-// this alone.
-type Said struct {
+// Summary is what commands report of a job beside its objects. It takes a tenth of a job's memory, so that who renders
+// thousands of jobs keeps it in their place.
+type Summary struct {
 	Name, Namespace string
 	Notes           []string
 	Unfilled        []string // as of Job.Unfilled
@@ -17,11 +17,11 @@ type Said struct {
 }
 
 // Position is where the job starts.
-func (s *Said) Position() string { return placed(s.at, s.place) }
+func (s *Summary) Position() string { return placed(s.at, s.place) }
 
-// Said gathers it.
-func (j *Job) Said() *Said {
-	return &Said{
+// Summary gathers what is reported of the job.
+func (j *Job) Summary() *Summary {
+	return &Summary{
 		Name: j.Metadata.Name, Namespace: j.Metadata.Namespace, Notes: j.Notes(), Unfilled: j.Unfilled(),
 		Expires: j.Expires(), SaysGitOps: j.SaysGitOps(), Hashed: j.Spec.GitOps && j.Spec.HashedNames,
 		at: j.at, place: j.place,

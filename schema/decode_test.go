@@ -17,6 +17,13 @@ import (
 // else is wrong with a document.
 func FuzzDecode(f *testing.F) {
 	addFixtures(f)
+	for _, text := range []string{ // a field in another case ahead of itself
+		"spec: {Rendezvous: {etcd: {storage: {class: y}}}, rendezvous: {etcd: {quota: 3Gi}}}\n",
+		"spec: {ROLES: {server: {image: q}}, roles: {server: {replicas: 2}}}\n",
+		"Spec: {image: a}\nspec: {command: [b]}\nMETADATA: {labels: {a: b}}\nmetadata: {name: c}\n",
+	} {
+		f.Add([]byte(text))
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, doc := range yamldoc.Split("f.yaml", text) {
 			root := structural.Parse(doc).Root

@@ -1,9 +1,13 @@
 package schema
 
-import "github.com/tegen-dev/tegen/internal/structural"
+import (
+	"strings"
 
-// Summary is what commands report of a job beside its objects. It takes a tenth of a job's memory, so that who renders
-// thousands of jobs keeps it in their place.
+	"github.com/tegen-dev/tegen/internal/structural"
+)
+
+// Summary is what commands report of a job beside its objects. It takes a tenth of a job's memory: after rendering
+// thousands of jobs, commands keep only this. Nothing in it holds on to the text of the document.
 type Summary struct {
 	Name, Namespace string
 	Notes           []string
@@ -22,7 +26,8 @@ func (s *Summary) Position() string { return placed(s.at, s.place) }
 // Summary gathers what is reported of the job.
 func (j *Job) Summary() *Summary {
 	return &Summary{
-		Name: j.Metadata.Name, Namespace: j.Metadata.Namespace, Notes: j.Notes(), Unfilled: j.Unfilled(),
+		Name: strings.Clone(j.Metadata.Name), Namespace: strings.Clone(j.Metadata.Namespace),
+		Notes: j.Notes(), Unfilled: j.Unfilled(),
 		Expires: j.Expires(), SaysGitOps: j.SaysGitOps(), Hashed: j.Spec.GitOps && j.Spec.HashedNames,
 		at: j.at, place: j.place,
 	}

@@ -92,10 +92,15 @@ func addOptional(cmd *cobra.Command, value *string, flag, what, usage string) {
 	}
 }
 
-// build renders files, and those in directories, through each overlay that is named, and prints the notes. git says
-// that the result is for git, as an overlay's always is; printed, that nobody asks for more than is written.
-func build(s cli.Streams, files, overlays []string, git, printed bool) ([]*krm.Output, error) {
-	outs, notes, err := built(s.In, files, overlays, git, printed)
+// purpose is what is done with what is built.
+type purpose struct {
+	git      bool // it goes into git, as that of an overlay always does
+	yamlOnly bool // its YAML and its notes alone are used, so that jobs are released once they are rendered
+}
+
+// build renders files, and those in directories, through each overlay that is named, and prints the notes.
+func build(s cli.Streams, files, overlays []string, p purpose) ([]*krm.Output, error) {
+	outs, notes, err := built(s.In, files, overlays, p)
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +109,7 @@ func build(s cli.Streams, files, overlays []string, git, printed bool) ([]*krm.O
 
 // built is build without a word: the notes are its second result. A mistake or a note that several overlays have in
 // common is there once.
-func built(stdin io.Reader, files, overlays []string, git, printed bool) ([]*krm.Output, finding.List, error) {
+func built(stdin io.Reader, files, overlays []string, p purpose) ([]*krm.Output, finding.List, error) {
 	if len(files) == 0 && len(overlays) == 0 {
 		return nil, nil, cli.Usagef("no file given, and no --overlay with jobs of its own")
 	}
@@ -120,13 +125,13 @@ func built(stdin io.Reader, files, overlays []string, git, printed bool) ([]*krm
 	var errs []error
 	if len(overlays) == 0 {
 		out := &krm.Output{}
-		out.Bundles, err = plain(sources, git, printed)
+		out.Bundles, err = plain(sources, p)
 		outs, errs = append(outs, out), append(errs, err)
 	}
 	for _, overlay := range overlays {
 		pace.Overlay()
 		through := krm.Overlay
-		if printed {
+		if p.yamlOnly {
 			through = krm.Printed
 		}
 		out, err := through(overlay, sources)
@@ -260,16 +265,16 @@ func placeName(overlay string) string {
 	return filepath.Base(overlay)
 }
 
-func plain(sources []schema.Source, git, printed bool) ([]render.Bundle, error) {
+func plain(sources []schema.Source, p purpose) ([]render.Bundle, error) {
 	load := schema.Load
-	if git {
+	if p.git {
 		load = schema.LoadForGit
 	}
 	jobs, err := load(sources)
 	if err != nil {
 		return nil, err
 	}
-	if printed {
+	if p.yamlOnly {
 		return render.Printed(jobs, nil)
 	}
 	return render.Jobs(jobs, nil)

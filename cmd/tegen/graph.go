@@ -56,7 +56,7 @@ func newGraphCmd(s cli.Streams) *cobra.Command {
 }
 
 func runGraph(s cli.Streams, files, overlays []string, draw func(*graph.Graph) string) error {
-	outs, err := build(s, files, overlays, false, false)
+	outs, err := build(s, files, overlays, purpose{})
 	if err != nil {
 		return err
 	}

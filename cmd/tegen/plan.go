@@ -141,7 +141,7 @@ type placedPlan struct {
 
 // planned is the plan of jobs, with the notes about them.
 func planned(s cli.Streams, files []string, opts planOptions) (p placedPlan, notes finding.List, err error) {
-	outs, notes, err := built(s.In, files, opts.overlays, false, false)
+	outs, notes, err := built(s.In, files, opts.overlays, purpose{})
 	if err != nil {
 		return p, nil, err
 	}

@@ -102,7 +102,7 @@ func checkDirectory(dir string) error {
 }
 
 func runRender(s cli.Streams, files []string, opts renderOptions) error {
-	outs, err := build(s, files, opts.overlays, opts.toTree(), true)
+	outs, err := build(s, files, opts.overlays, purpose{git: opts.toTree(), yamlOnly: true})
 	if err != nil {
 		return err
 	}

@@ -125,7 +125,7 @@ func (o *runbookOptions) checkRepo() error {
 }
 
 func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
-	outs, err := build(s, files, opts.overlays, opts.with != runbook.Kubectl, false)
+	outs, err := build(s, files, opts.overlays, purpose{git: opts.with != runbook.Kubectl})
 	if err != nil {
 		return err
 	}

@@ -40,7 +40,7 @@ func newVetCmd(s cli.Streams) *cobra.Command {
 		Example:           vetExample,
 		ValidArgsFunction: yamlFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
-			outs, notes, err := built(s.In, files, overlays, false, true)
+			outs, notes, err := built(s.In, files, overlays, purpose{yamlOnly: true})
 			if err == nil {
 				err = refuseUnfilled(outs)
 			}

@@ -61,7 +61,7 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) {
 		inputs = append(slices.Clone(inputs), config.job)
 	}
-	bundles, err := renderItems(inputs, config.generators, nil, false)
+	bundles, err := renderItems(inputs, config.generators, nil, render.Jobs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -225,7 +225,7 @@ func parseConfig(n *yaml.Node) (config, error) {
 // renderItems renders the TrainingJobs among items, merged with the Environment among them. place, if any, says
 // where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an item's own lines mean
 // nothing. kustomize and kpt write for git, as overlays do.
-func renderItems(items []*yaml.Node, only []string, place func(name, namespace string) string, printed bool,
+func renderItems(items []*yaml.Node, only []string, place func(name, namespace string) string, jobsTo renderer,
 ) ([]render.Bundle, error) {
 	var sources []schema.Source
 	for i, n := range items {
@@ -238,8 +238,9 @@ func renderItems(items []*yaml.Node, only []string, place func(name, namespace s
 		return nil, err
 	}
 	for _, job := range jobs {
-		item, name, namespace := job.Source(), job.Metadata.Name, job.Metadata.Namespace
-		job.Relocate(func() string { // which keeps nothing else of the job
+		// nothing else of the job is kept
+		item, name, namespace := job.Source(), strings.Clone(job.Metadata.Name), strings.Clone(job.Metadata.Namespace)
+		job.Relocate(func() string {
 			if place != nil {
 				if at := place(name, namespace); at != "" {
 					return at
@@ -248,11 +249,11 @@ func renderItems(items []*yaml.Node, only []string, place func(name, namespace s
 			return item
 		})
 	}
-	if printed {
-		return render.Printed(jobs, only)
-	}
-	return render.Jobs(jobs, only)
+	return jobsTo(jobs, only)
 }
+
+// renderer is render.Jobs or render.Printed.
+type renderer func(jobs []*schema.Job, only []string) ([]render.Bundle, error)
 
 // keep leaves out what an earlier run of the function made of the same jobs, since kpt hands a function its own output
 // of the last time. Of jobs that are not whole, only the same objects go, since another run may make the others.

@@ -43,15 +43,15 @@ type Output struct {
 // kustomize would, but in this process: no plugins are enabled, nothing is executed and nothing is fetched. Jobs given
 // as sources take the place of the overlay's own.
 func Overlay(dir string, sources []schema.Source) (*Output, error) {
-	return overlay(dir, sources, false)
+	return overlay(dir, sources, render.Jobs)
 }
 
-// Printed is Overlay for who prints what it builds and asks for nothing else: its bundles have no jobs.
+// Printed is Overlay for callers that print and need nothing else: the bundles have no jobs.
 func Printed(dir string, sources []schema.Source) (*Output, error) {
-	return overlay(dir, sources, true)
+	return overlay(dir, sources, render.Printed)
 }
 
-func overlay(dir string, sources []schema.Source, printed bool) (*Output, error) {
+func overlay(dir string, sources []schema.Source, jobsTo renderer) (*Output, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("finding the overlay: %w", err)
@@ -67,7 +67,7 @@ func overlay(dir string, sources []schema.Source, printed bool) (*Output, error)
 		return nil, fmt.Errorf("reading %s: no %s of %s is among its transformers, nor below it",
 			filepath.Join(dir, k.file), names.KindGenerator, names.APIVersion)
 	}
-	out, err := k.build(sources, printed)
+	out, err := k.build(sources, jobsTo)
 	if err != nil {
 		return nil, err
 	}
@@ -220,7 +220,7 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 }
 
 // build runs the transformers before tegen in kustomize, then tegen, then those behind it in kustomize again.
-func (k *kustomization) build(sources []schema.Source, printed bool) (*Output, error) {
+func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output, error) {
 	first := k.types
 	first.Transformers, first.Validators = k.before, nil
 	files, notes, err := k.buildNested(&first, sources)
@@ -256,7 +256,7 @@ func (k *kustomization) build(sources []schema.Source, printed bool) (*Output, e
 		}
 		var inputs []*yaml.Node // nobody keeps them while they are rendered: they are larger than what is made of them
 		inputs, items = parted(items)
-		if bundles, err = k.render(inputs, sources, printed); err != nil {
+		if bundles, err = k.render(inputs, sources, jobsTo); err != nil {
 			return nil, err
 		}
 	}
@@ -329,7 +329,7 @@ func (k *kustomization) buildNested(first *types.Kustomization, sources []schema
 	files = map[string][]byte{}
 	first.Resources = slices.Clone(first.Resources)
 	for _, i := range slices.Sorted(maps.Keys(k.nested)) {
-		out, err := k.nested[i].build(sources, true)
+		out, err := k.nested[i].build(sources, render.Printed)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -345,13 +345,13 @@ func (k *kustomization) buildNested(first *types.Kustomization, sources []schema
 }
 
 // render renders the jobs among items. Its errors have positions in the files of the jobs.
-func (k *kustomization) render(items []*yaml.Node, sources []schema.Source, printed bool,
+func (k *kustomization) render(items []*yaml.Node, sources []schema.Source, jobsTo renderer,
 ) ([]render.Bundle, error) {
 	cfg, err := parseConfig(k.config)
 	if err != nil {
 		return nil, err
 	}
-	bundles, err := renderItems(items, cfg.generators, k.place(sources), printed)
+	bundles, err := renderItems(items, cfg.generators, k.place(sources), jobsTo)
 	var mistakes schema.Errors
 	if errors.As(err, &mistakes) {
 		return nil, k.withPositions(sources, mistakes)

@@ -27,7 +27,7 @@ import (
 
 // Bundle is what one job becomes.
 type Bundle struct {
-	Job     *schema.Job // nil of what is only printed
+	Job     *schema.Job // nil where Printed made it
 	Summary *schema.Summary
 	Files   []File
 	Expects []string // Kind/name of what its objects name and others make
@@ -45,8 +45,8 @@ type File struct {
 // the generators references are not checked, since they may lead to the other part.
 func Jobs(jobs []*schema.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, false) }
 
-// Printed is Jobs for who prints their objects and asks for nothing else: the bundles have no jobs, and jobs has none
-// afterwards. Thousands of them are as large as their YAML.
+// Printed is Jobs for callers that print and need nothing else: the bundles have no jobs, and jobs has none afterwards.
+// Thousands of them are as large as their YAML.
 func Printed(jobs []*schema.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, true) }
 
 func renderAll(jobs []*schema.Job, only []string, printed bool) ([]Bundle, error) {

@@ -3,6 +3,7 @@ package render
 import (
 	"bytes"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -138,6 +139,10 @@ func TestPrinted(t *testing.T) {
 		if b.Job != nil || all[i] != nil || want[i].Job == nil {
 			t.Errorf("job %d is kept, or was not", i)
 		}
+		if !reflect.DeepEqual(b.Summary, want[i].Summary) || len(b.Files) != len(want[i].Files) {
+			t.Fatalf("job %d: %+v and %d files, want %+v and %d", i, b.Summary, len(b.Files), want[i].Summary,
+				len(want[i].Files))
+		}
 		for j, f := range b.Files {
 			if f.Concern != want[i].Files[j].Concern || !bytes.Equal(f.YAML, want[i].Files[j].YAML) {
 				t.Errorf("%s of job %d differs", f.Concern, i)
@@ -145,7 +150,8 @@ func TestPrinted(t *testing.T) {
 		}
 	}
 	summary := got[1].Summary
-	if summary.Name != "j1" || summary.Namespace != "ml" || summary.Position() != "1.yaml:1:1" || !summary.SaysGitOps ||
+	if summary.Expires != "" || !summary.Hashed || summary.Name != "j1" ||
+		summary.Namespace != "ml" || summary.Position() != "1.yaml:1:1" || !summary.SaysGitOps ||
 		len(notes) == 0 || !slices.Equal(summary.Notes, notes) {
 		t.Errorf("%+v, notes %q", summary, notes)
 	}

@@ -8,8 +8,8 @@ import (
 )
 
 // Completed is a tree with what an author left out. References are followed from the root; a reference that ends in
-// nothing leaves its field out, for the rules to report. The tree itself stays as it was written, which is a tenth of
-// the whole: of many jobs it is kept until all are loaded.
+// nothing leaves its field out, for the rules to report. The tree itself stays as it was written. Tests hold it to what
+// CUE completes, and DecodeCompleted to it.
 func Completed(root *Node, s *Schema) *Node {
 	whole := root.opened()
 	CompleteIn(whole, s, whole)

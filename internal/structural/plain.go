@@ -14,9 +14,10 @@ const (
 	maxPlainFields = 100 // of one mapping: each key is compared with those before it
 )
 
-// parsePlain reads what nearly all documents are: block mappings and lists of words, numbers, simple texts in quotes,
-// and lists of these in one line. It takes a tenth of the time of the parser of all of YAML, and leaves to that, by
-// returning nil, whatever could mean something else or is a mistake. FuzzPlain holds the two together.
+// parsePlain reads the subset of YAML that most jobs are written in: block mappings and lists, and those that are in
+// brackets in one line, of words, whole numbers and quoted texts without escapes, all in ASCII. It takes a tenth of the
+// time of the YAML parser, and leaves to that, by returning nil, whatever else stands in a document or could be a
+// mistake. FuzzPlain and TestPlainFiles hold the two together.
 func parsePlain(doc yamldoc.Document) *Node {
 	if doc.Root != nil || len(doc.Text) > maxPlainText {
 		return nil
@@ -83,7 +84,7 @@ func (p *plainParser) content() {
 		p.indent = p.pos - p.start
 		if p.more() && p.text[p.pos] == '#' {
 			for p.more() && p.text[p.pos] != '\n' {
-				p.failed = !isPrintable(p.text[p.pos])
+				p.failed = p.failed || !isPrintable(p.text[p.pos])
 				p.pos++
 			}
 		}
@@ -113,15 +114,10 @@ func (p *plainParser) mapping(indent int) *Node {
 	n := &Node{Kind: yamldoc.Map, At: p.at()}
 	first := len(p.fields)
 	for p.more() {
-		at, key := p.at(), p.key()
-		for i := range p.fields[first:] {
-			p.failed = p.failed || p.fields[first+i].Key == key || i == maxPlainFields
-		}
+		here := p.entry(first)
 		if p.failed {
 			return nil
 		}
-		p.fields = append(p.fields, Entry{key, at, nil})
-		here := len(p.fields) - 1
 		value := p.below(indent)
 		p.fields[here].Value = value
 		if p.failed || p.indent < indent || !p.more() {
@@ -136,11 +132,24 @@ func (p *plainParser) mapping(indent int) *Node {
 	return n
 }
 
+// entry begins the next entry of the mapping whose first one is at an index, and returns its own.
+func (p *plainParser) entry(first int) int {
+	at, key := p.at(), p.key()
+	if len(p.fields)-first == maxPlainFields {
+		p.fail()
+	}
+	for i := range p.fields[first:] {
+		p.failed = p.failed || p.fields[first+i].Key == key
+	}
+	p.fields = append(p.fields, Entry{key, at, nil})
+	return len(p.fields) - 1
+}
+
 // key reads a key and its colon.
 func (p *plainParser) key() string {
 	from := p.pos
 	end := keyEnd(p.text[from:])
-	if end == 0 || isWordOfYAML(p.text[from:from+end]) {
+	if end == 0 || isReservedWord(p.text[from:from+end]) {
 		p.fail()
 		return ""
 	}
@@ -152,7 +161,7 @@ func (p *plainParser) key() string {
 func keyEnd(text string) int {
 	const longest = 128
 	i := 0
-	for i < len(text) && i < longest && (isLetter(text[i]) || i > 0 && (isDigit(text[i]) || isIn("_-./", text[i]))) {
+	for i < len(text) && i < longest && (isWordChar(text[i]) || i > 0 && (isDigit(text[i]) || isIn("_-./", text[i]))) {
 		i++
 	}
 	if i+1 < len(text) && text[i] == ':' && (text[i+1] == ' ' || text[i+1] == '\n') {
@@ -164,9 +173,7 @@ func keyEnd(text string) int {
 // below reads the value of a key of a mapping: in its line, or in those below it.
 func (p *plainParser) below(indent int) *Node {
 	if p.text[p.pos] == ' ' {
-		for p.more() && p.text[p.pos] == ' ' {
-			p.pos++
-		}
+		p.blanks()
 		n := p.inline()
 		p.next()
 		return n
@@ -179,6 +186,13 @@ func (p *plainParser) below(indent int) *Node {
 		return p.block(indent)
 	}
 	return p.fail() // there is no value
+}
+
+// blanks goes to the end of a row of blanks.
+func (p *plainParser) blanks() {
+	for p.more() && p.text[p.pos] == ' ' {
+		p.pos++
+	}
 }
 
 func (p *plainParser) list(indent int) *Node {
@@ -206,28 +220,82 @@ func (p *plainParser) list(indent int) *Node {
 
 // inline reads a value that ends in its line.
 func (p *plainParser) inline() *Node {
-	if !p.more() || p.text[p.pos] != '[' {
-		return p.scalar(false)
+	if p.more() && (p.text[p.pos] == '[' || p.text[p.pos] == '{') {
+		return p.flow()
 	}
-	n := &Node{Kind: yamldoc.List, At: p.at()}
-	first := len(p.items)
-	p.pos++
-	for p.more() && p.text[p.pos] != ']' {
-		p.items = append(p.items, p.scalar(true))
-		switch rest := p.text[p.pos:]; {
-		case strings.HasPrefix(rest, ", ") && !strings.HasPrefix(rest, ", ]"):
-			p.pos += len(", ")
-		case !strings.HasPrefix(rest, "]"):
-			return p.fail()
-		}
-	}
-	if !p.more() {
+	return p.scalar(false)
+}
+
+// flow reads a part of a list or mapping in brackets, or the whole of one.
+func (p *plainParser) flow() *Node {
+	if p.depth++; p.depth > maxPlainDepth || !p.more() {
 		return p.fail()
 	}
+	defer func() { p.depth-- }()
+	switch p.text[p.pos] {
+	case '[':
+		return p.flowList()
+	case '{':
+		return p.flowMapping()
+	}
+	return p.scalar(true)
+}
+
+func (p *plainParser) flowList() *Node {
+	n := &Node{Kind: yamldoc.List, At: p.at()}
+	start := len(p.items)
 	p.pos++
-	n.Items = append(make([]*Node, 0, len(p.items)-first), p.items[first:]...)
-	p.items = p.items[:first]
+	for first := true; p.another(']', first); first = false {
+		item := p.flow()
+		p.items = append(p.items, item)
+	}
+	if p.failed {
+		return nil
+	}
+	n.Items = append(make([]*Node, 0, len(p.items)-start), p.items[start:]...)
+	p.items = p.items[:start]
 	return n
+}
+
+func (p *plainParser) flowMapping() *Node {
+	n := &Node{Kind: yamldoc.Map, At: p.at()}
+	start := len(p.fields)
+	p.pos++
+	for first := true; p.another('}', first); first = false {
+		here := p.entry(start)
+		if p.failed {
+			return nil
+		}
+		p.blanks()
+		value := p.flow()
+		p.fields[here].Value = value
+	}
+	if p.failed {
+		return nil
+	}
+	n.Fields = append(make([]Entry, 0, len(p.fields)-start), p.fields[start:]...)
+	p.fields = p.fields[:start]
+	return n
+}
+
+// another goes to the next part of what is in brackets, or behind the one that closes it, and says whether there is a
+// part.
+func (p *plainParser) another(end byte, first bool) bool {
+	switch {
+	case !p.more():
+		p.fail()
+		return false
+	case p.text[p.pos] == end:
+		p.pos++
+		return false
+	case first:
+		return true
+	case strings.HasPrefix(p.text[p.pos:], ", "):
+		p.pos += len(", ")
+		return true
+	}
+	p.fail()
+	return false
 }
 
 // scalar reads a text up to the end of its line, or of an item.
@@ -248,8 +316,8 @@ func (p *plainParser) scalar(isItem bool) *Node {
 		p.pos++
 		return n
 	}
-	for p.more() && p.text[p.pos] != '\n' && (!isItem || !isIn(",]", p.text[p.pos])) {
-		if !p.means(p.text[p.pos]) {
+	for p.more() && p.text[p.pos] != '\n' && (!isItem || !isIn(",]}", p.text[p.pos])) {
+		if !p.isPlainChar(p.text[p.pos]) {
 			return p.fail()
 		}
 		p.pos++
@@ -261,16 +329,16 @@ func (p *plainParser) scalar(isItem bool) *Node {
 	return n
 }
 
-// means says whether the character at hand is a part of a plain text and nothing else.
-func (p *plainParser) means(c byte) bool {
+// isPlainChar says whether the character at hand is a part of a plain text and nothing else.
+func (p *plainParser) isPlainChar(c byte) bool {
 	switch {
-	case isLetter(c), isDigit(c), isIn("-./=@+,$()", c):
+	case isWordChar(c), isDigit(c), isIn("-./=@+,$()", c):
 		return true
 	case c != ':' && c != ' ' || p.pos+1 == len(p.text):
 		return false
 	}
 	after := p.text[p.pos+1] // a colon ahead of a blank ends a key, and blanks end no text
-	return isLetter(after) || isDigit(after) || isIn("-./", after)
+	return isWordChar(after) || isDigit(after) || isIn("-./", after)
 }
 
 // plainKind is what a text without quotes is, Invalid where that takes a closer look.
@@ -278,12 +346,13 @@ func plainKind(text string) yamldoc.Kind {
 	switch {
 	case text == "true" || text == "false":
 		return yamldoc.Bool
-	case text == "" || isWordOfYAML(text):
+	case text == "" || isReservedWord(text):
 		return yamldoc.Invalid
-	case isLetter(text[0]) || text[0] == '/' && len(text) > 1:
+	case isWordChar(text[0]) || text[0] == '/' && len(text) > 1:
 		return yamldoc.String
 	case text[0] == '-':
-		if flag := strings.TrimLeft(text[:min(len(text), 3)], "-"); flag != "" && isLetter(flag[0]) {
+		flag := strings.TrimLeft(text[:min(len(text), 3)], "-")
+		if flag != "" && flag[0] != '_' && isWordChar(flag[0]) { // -_1 is a number
 			return yamldoc.String
 		}
 		return yamldoc.Invalid
@@ -301,8 +370,8 @@ func plainKind(text string) yamldoc.Kind {
 	return yamldoc.Invalid
 }
 
-// isWordOfYAML knows the words that some version of YAML reads as something else than a text, and some more.
-func isWordOfYAML(text string) bool {
+// isReservedWord knows the words that some version of YAML reads as something else than a text, and some more.
+func isReservedWord(text string) bool {
 	if len(text) > len("false") {
 		return false
 	}
@@ -313,7 +382,7 @@ func isWordOfYAML(text string) bool {
 	return false
 }
 
-func isLetter(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
+func isWordChar(c byte) bool { return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || c == '_' }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 

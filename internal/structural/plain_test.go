@@ -1,6 +1,7 @@
 package structural
 
 import (
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,6 +17,8 @@ var plainTexts = []string{
 	"---\n# c\na: b\n\nc:\n  # d\n  e: 12\n  f: [a, --b=1, 'c', \"d\", 7, true]\n  g: []\n",
 	"a:\n- b: 1\n  c:\n    d: /x/y:z\n- b: 10Gi\n- e\ng:\n  - h\n",
 	"a: []",
+	"a: {}\nb: [[c], {}, [[d, {e: 1}]]]\n",
+	"a: {b: c, d: [e, {f: \"g, h\"}], i: {j: 'k'}}\n",
 	"apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata:\n  name: mnist\n  labels:\n    a.b/c: d\nspec:\n" +
 		"  image: registry.example/train:2.0@sha256:1\n  command: [python, -m, \"a b\"]\n" +
 		"  workers:\n    replicas: 4\n" +
@@ -28,8 +31,12 @@ var otherTexts = []string{
 	"", "#", "a", "a:", "a: \n", "a: b \n", "a:\n", "a: b\n  c\n", "a: b\n c: d\n", "a:\n   b: c\n  d: e\n",
 	"a: yes\n", "yes: a\n", "a: ~\n", "a: 010\n", "a: 1.5\n", "a: 1e3\n", "a: 2001-01-01\n", "a: 1:30\n", "a: .5\n",
 	"a: -1\n", "a: --1\n", "a: ---\n", "a: b # c\n", "a: b: c\n", "a: b:\n", "a: &b c\n", "a: *b\n", "a: !b c\n",
-	"a: |\n  b\n", "a: >\n  b\n", "a: {b: c}\n", "a: [b,c]\n", "a: [b\n  , c]\n", "a: [b, ]\n", "a: [, b]\n",
-	"a: [b: c]\n", "a: [[b]]\n", "a: \"b\\n\"\n", "a: 'b''c'\n", "a: \"b\n  c\"\n", "a: \"b\" c\n", "a: ü\n",
+	"a: |\n  b\n", "a: >\n  b\n", "a: {b: c,}\n", "a: {b:c}\n", "a: {b: c\n  , d: e}\n", "a: {b: c, b: d}\n",
+	"a: {b}\n", "a: { b: c }\n",
+	"a: {b: }\n", "a: {b: c]\n", "a: [b}\n", "a: [[b][c]]\n", "a: [b][c]\n", "a: {b: c}: d\n",
+	"a: {\n", "a: {b: {c: d}\n",
+	"a: -_1\n", "a: [-_0x1]\n", "a: [b,c]\n", "a: [b\n  , c]\n", "a: [b, ]\n", "a: [, b]\n",
+	"a: [b: c]\n", "a: \"b\\n\"\n", "a: 'b''c'\n", "a: \"b\n  c\"\n", "a: \"b\" c\n", "a: ü\n",
 	"# ü\x00\na: b\n", "a: b\na: c\n", "<<: a\n", "? a\n: b\n", "- - a\n", "-\n  a: b\n",
 	"- a\n - b\n", "-  a\n", "a: b\n- c\n",
 	"- a\nb: c\n", "a:\n  - b\n - c\n", "a: b\n...\n", "--- a: b\n", "%YAML 1.2\n---\na: b\n", "---\n---\na: b\n",
@@ -47,6 +54,22 @@ func TestPlain(t *testing.T) {
 			t.Errorf("%q is not plain", text)
 		}
 	}
+	var wide, long strings.Builder
+	for i := range maxPlainFields {
+		fmt.Fprintf(&wide, "a%d: b\n", i)
+	}
+	for long.Len() <= maxPlainText {
+		long.WriteString("# a\n")
+	}
+	for text, plain := range map[string]bool{
+		wide.String(): true, wide.String() + "a: b\n": false,
+		"a: " + strings.Repeat("[", maxPlainDepth) + strings.Repeat("]", maxPlainDepth) + "\n": false,
+		long.String() + "a: b\n": false,
+	} {
+		if got := parsePlain(yamldoc.Document{Line: 1, Text: []byte(text)}) != nil; got != plain {
+			t.Errorf("%.20q ... %d bytes: plain is %t", text, len(text), got)
+		}
+	}
 	deep := strings.Repeat("a:\n", maxPlainDepth+1)
 	var nested strings.Builder
 	for i, line := range strings.SplitAfter(deep, "\n") {
@@ -61,6 +84,7 @@ func TestPlain(t *testing.T) {
 func FuzzPlain(f *testing.F) {
 	for _, text := range append(plainTexts, otherTexts...) {
 		f.Add([]byte(text))
+		f.Add([]byte("a: b\n---\n" + text + "# c"))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		for _, doc := range yamldoc.Split("f.yaml", text) {

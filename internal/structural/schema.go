@@ -1,8 +1,8 @@
 // Package structural holds YAML against the structure of CUE definitions, and knows nothing of what they define.
 //
 // Input: CUE files, and the bytes of documents.
-// Output: a [Schema] of each definition, the documents as trees of [Node], completed by the schema's defaults, or every
-// mistake with its position.
+// Output: a [Schema] of each definition, the documents as trees of [Node], which are decoded with the schema's
+// defaults, or every mistake with its position.
 // Invariant: each place yields one mistake at most, none hides another, and what is accepted is what CUE accepts.
 package structural
 

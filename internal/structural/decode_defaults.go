@@ -12,26 +12,35 @@ import (
 // schema goes.
 func (n *Node) DecodeCompleted(s *Schema, into any) error {
 	v := reflect.ValueOf(into).Elem()
-	d := filler{root: n, schema: s}
-	d.value(n, s, setterOf(v.Type()), v, false)
-	return d.err
+	d := defaultsDecoder{root: n, schema: s}
+	to := setterOf(v.Type())
+	if d.value(n, s, to, v, false); !d.otherCase {
+		return d.err
+	}
+	for _, index := range to.fields {
+		v.FieldByIndex(index).SetZero()
+	}
+	return Completed(n, s).Decode(into)
 }
 
-// filler fills Go values with what a tree says, and with the schema's defaults where it says nothing.
-type filler struct {
+// defaultsDecoder fills Go values with what a tree says, and with the schema's defaults where it says nothing.
+type defaultsDecoder struct {
 	root   *Node // from which references are followed, and its schema
 	schema *Schema
 	err    error // the first
+	// otherCase says that a key has a field's name in another case. The check refuses it, but encoding/json would read
+	// it, and both may be there.
+	otherCase bool
 }
 
-func (d *filler) note(err error) {
+func (d *defaultsDecoder) note(err error) {
 	if d.err == nil {
 		d.err = err
 	}
 }
 
 // value fills v, which is zero. fresh says that all of it is what n says, so that it may be overwritten as a whole.
-func (d *filler) value(n *Node, s *Schema, to *setter, v reflect.Value, fresh bool) {
+func (d *defaultsDecoder) value(n *Node, s *Schema, to *setter, v reflect.Value, fresh bool) {
 	switch {
 	case s == nil || s.scalar != nil || s.open || n.constant != nil || n.Kind != yamldoc.Map && n.Kind != yamldoc.List:
 		d.note(to.set(n, v))
@@ -54,42 +63,42 @@ func (d *filler) value(n *Node, s *Schema, to *setter, v reflect.Value, fresh bo
 	}
 }
 
-func (d *filler) structure(n *Node, s *Schema, to *setter, v reflect.Value, fresh bool) {
+func (d *defaultsDecoder) structure(n *Node, s *Schema, to *setter, v reflect.Value, fresh bool) {
 	defaults := defaultsFor(s, to)
 	if fresh {
 		v.Set(defaults.zero)
 	}
-	mistyped := false // a key in another case takes effect ahead of the field itself
 	for i := range n.Fields {
 		e := &n.Fields[i]
 		name := to.known(e.Key)
 		if name == "" {
 			continue
 		}
-		mistyped = mistyped || name != e.Key
-		into := v.FieldByIndex(to.fields[name])
-		if !mistyped {
-			into.SetZero() // of a default
+		if name != e.Key {
+			d.otherCase = true
+			return
 		}
+		into := v.FieldByIndex(to.fields[name])
+		into.SetZero() // of a default
 		var below *Schema
 		if f := s.Field(e.Key); f != nil {
 			below = f.Schema
 		}
-		d.value(e.Value, below, to.below[name], into, !mistyped)
+		d.value(e.Value, below, to.below[name], into, true)
 	}
 	for i := range defaults.fields {
 		f := &defaults.fields[i]
-		if fresh && !mistyped && f.inZero || n.Entry(f.of.Name) != nil {
+		if fresh && f.inZero || n.Entry(f.of.Name) != nil {
 			continue
 		}
 		if child := d.byDefault(f.of); child != nil {
-			d.value(child, f.of.Schema, f.to, v.FieldByIndex(f.index), !mistyped)
+			d.value(child, f.of.Schema, f.to, v.FieldByIndex(f.index), true)
 		}
 	}
 }
 
 // byDefault is what a field is that nobody wrote, nil where it has no default.
-func (d *filler) byDefault(f *Field) *Node {
+func (d *defaultsDecoder) byDefault(f *Field) *Node {
 	switch {
 	case f.Value != nil:
 		return f.Value
@@ -108,7 +117,7 @@ var empty = &Node{Kind: yamldoc.Map}
 
 // resolve returns the value of a referenced field: its own, or its default, which may be a reference in turn. Two
 // fields that refer to each other and are both left out have none.
-func (d *filler) resolve(ref []string, hops int) *Node {
+func (d *defaultsDecoder) resolve(ref []string, hops int) *Node {
 	n, s := d.root, d.schema
 	var f *Field
 	for _, name := range ref {
@@ -131,10 +140,10 @@ func (d *filler) resolve(ref []string, hops int) *Node {
 	return d.resolve(f.Same, hops+1)
 }
 
-// maxHops is more than any defaults follow each other.
+// maxHops is more than the longest chain of defaults.
 const maxHops = 8
 
-// defaultsOf are the defaults of a schema's fields in a Go type.
+// structDefaults are the defaults of a schema's fields in a Go type.
 type structDefaults struct {
 	zero   reflect.Value // with all that are the same each time, and share nothing that could be changed
 	fields []defaultField

@@ -87,8 +87,8 @@ func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
 	}
 	x := &httpCall{Keys: k, w: w, r: r, key: key}
 	defer x.held.free()
-	if r.Method != http.MethodPut { // which sets the time that it has itself
-		x.awaitBody(time.Time{})
+	x.awaitBody(time.Time{}) // it may wait for room for longer than the deadline that it came with
+	if r.Method != http.MethodPut {
 		if err := x.ignoreBody(); err != nil {
 			x.refuse(err)
 			return

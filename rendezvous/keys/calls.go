@@ -170,7 +170,7 @@ func (k *Keys) write(ctx context.Context, key string, decide decision) (*Event, 
 	}
 }
 
-// decide returns a plan, and what it was made by.
+// decide returns a plan, and the tree it was made from.
 func (k *Keys) decide(decide decision) (*plan, basis, *Error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()

@@ -103,6 +103,7 @@ fuzz: ## Fuzz the loader, the printer and the APIs of the rendezvous, each for F
 	go test ./internal/manifest -run '^$$' -fuzz FuzzAppend -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/torchetcd -run '^$$' -fuzz FuzzParseState -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/keys -run '^$$' -fuzz FuzzHandler -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
+	go test ./rendezvous/keys -run '^$$' -fuzz FuzzText -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/tcpstore -run '^$$' -fuzz FuzzStore -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/tcpstore -run '^$$' -fuzz FuzzDecoder -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 

@@ -24,7 +24,8 @@ const (
 func coarseTimers(args []string) {
 	_, again := os.LookupEnv(restarted)
 	_ = os.Unsetenv(restarted) // it is there or not
-	// Of one processor that thread takes away what a call of the kernel holds.
+	// With one processor that thread takes it from calls of the kernel that hold it. So it does in the store on a
+	// machine of two or three, whose swaps were measured to be no slower for it.
 	if again || len(args) < 2 || args[1] != serveCommand || runtime.GOMAXPROCS(0) == 1 {
 		return
 	}

@@ -2,9 +2,7 @@ package keys
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
-	"strconv"
 	"sync"
 	"time"
 
@@ -200,12 +198,12 @@ func (p *paced) end() {
 
 // stream writes an event with a long list, without ever holding its text.
 func (p *paced) stream(e *Event) {
-	out := &pieces{paced: p}
-	out.put(`{"action":`)
-	out.json(e.Action)
-	out.put(`,"node":`)
+	out, head := &pieces{paced: p}, begin(nil)
+	head.text("action", e.Action)
+	head.name("node")
+	out.put(head.b)
 	out.node(e.Node)
-	out.put("}\n")
+	out.put([]byte("}\n"))
 	out.flush()
 }
 
@@ -215,8 +213,13 @@ type pieces struct {
 	gathered []byte
 }
 
-func (t *pieces) put(s string) {
-	if t.gathered = append(t.gathered, s...); len(t.gathered) >= piece/2 {
+func (t *pieces) put(b []byte) {
+	if len(b) >= piece/2 { // a long one is not copied
+		t.flush()
+		_, _ = t.Write(b) // as in flush
+		return
+	}
+	if t.gathered = append(t.gathered, b...); len(t.gathered) >= piece/2 {
 		t.flush()
 	}
 }
@@ -226,53 +229,24 @@ func (t *pieces) flush() {
 	t.gathered = t.gathered[:0]
 }
 
-func (t *pieces) json(v any) {
-	b, err := json.Marshal(v)
-	if err != nil { // a time beyond the year 9999: TTLs are limited to less
-		panic(err)
-	}
-	if len(b) < piece/2 {
-		t.put(string(b))
-		return
-	}
-	t.flush()
-	_, _ = t.Write(b) // as in flush
-}
-
-// node writes what json.Marshal would, the nodes in it one by one.
+// node writes what append would, the nodes in it one by one.
 func (t *pieces) node(n *Node) {
 	if len(n.Nodes) == 0 {
-		t.json(n)
+		t.put(n.append(make([]byte, 0, n.textSize())))
 		return
 	}
-	head := *n
-	head.Nodes, head.ModifiedIndex, head.CreatedIndex = nil, 0, 0
-	b, err := json.Marshal(head)
-	if err != nil {
-		panic(err) // as above
-	}
-	t.put(string(b[:len(b)-1]))
-	if len(b) > len("{}") {
-		t.put(",")
-	}
-	t.put(`"nodes":[`)
+	o := begin(nil)
+	n.fields(&o)
+	o.name("nodes")
+	t.put(o.b)
 	for i, c := range n.Nodes {
-		if i > 0 {
-			t.put(",")
-		}
+		t.gathered = append(t.gathered, separator(i, '['))
 		t.node(c)
 		if t.err != nil { // nobody reads the rest
 			return
 		}
 	}
-	t.put("]")
-	for _, index := range []struct {
-		name string
-		of   uint64
-	}{{"modifiedIndex", n.ModifiedIndex}, {"createdIndex", n.CreatedIndex}} {
-		if index.of != 0 {
-			t.put(`,"` + index.name + `":` + strconv.FormatUint(index.of, 10))
-		}
-	}
-	t.put("}")
+	o = object{b: []byte("]"), hasField: true}
+	n.indexes(&o)
+	t.put(o.end())
 }

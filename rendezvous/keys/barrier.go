@@ -57,7 +57,7 @@ func (b *barrier) run(do func() (uint64, error)) {
 // catchUp waits until the tree holds all that was written before the call, by whichever process. What this one has
 // answered it holds anyway.
 func (k *Keys) catchUp(ctx context.Context) error {
-	if k.knowsAll() {
+	if k.isCurrent() {
 		return context.Cause(k.ctx)
 	}
 	index, err := k.sync.wait(ctx, k.askIndex)
@@ -80,7 +80,7 @@ func (k *Keys) prepareRead(ctx context.Context) error {
 }
 
 func (k *Keys) catchUpUntil(ctx context.Context, until time.Time) error {
-	if k.knowsAll() {
+	if k.isCurrent() {
 		return context.Cause(k.ctx)
 	}
 	ctx, cancel := context.WithDeadline(ctx, until)
@@ -88,8 +88,8 @@ func (k *Keys) catchUpUntil(ctx context.Context, until time.Time) error {
 	return k.catchUp(ctx)
 }
 
-// knowsAll says that the tree holds whatever was answered.
-func (k *Keys) knowsAll() bool { return k.o.Alone && k.caughtUp.Load() }
+// isCurrent says that the tree holds whatever was answered.
+func (k *Keys) isCurrent() bool { return k.o.Alone && k.caughtUp.Load() }
 
 func (k *Keys) askIndex() (uint64, error) {
 	ctx, cancel := context.WithTimeout(k.ctx, k.o.Timeout)

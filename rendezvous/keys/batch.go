@@ -51,7 +51,7 @@ type batchLimits struct{ plans, bytes int }
 // batch is what becomes one transaction: plans that have nothing to do with each other, so that each holds whatever the
 // others do, and no key is written twice, which etcd refuses.
 type batch struct {
-	index   uint64 // of the tree that it was decided upon by
+	index   uint64 // of the tree by which its plans were decided
 	all     []*proposal
 	ops     int
 	bytes   int
@@ -86,7 +86,7 @@ func (k *Keys) gather(limits batchLimits) *batch {
 			continue
 		}
 		w, refused := p.plan, (*Error)(nil)
-		if p.at == 0 || p.at != b.index {
+		if !p.decidedBy.holds(k.tree, now) {
 			w, refused = p.decide(k.tree, now)
 		}
 		if refused != nil {
@@ -95,7 +95,7 @@ func (k *Keys) gather(limits batchLimits) *batch {
 		}
 		// What it was decided upon has changed: that may be what made its transaction fail.
 		p.alone = p.alone || p.failed && !slices.Equal(p.plan.guards, w.guards)
-		p.plan, p.failed, p.at = w, false, 0
+		p.plan, p.failed, p.decidedBy = w, false, basis{}
 		full := len(b.all) > 0 && w.put != nil && k.room(k.tree, w, b.more) != nil // it is refused once those are done
 		if full || !b.add(p, limits) {
 			left = append(left, p)

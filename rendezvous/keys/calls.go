@@ -150,9 +150,9 @@ func (k *Keys) broken(err error) error {
 func (k *Keys) write(ctx context.Context, key string, decide decision) (*Event, error) {
 	until := time.Now().Add(k.o.Timeout)
 	for fresh := false; ; fresh = true {
-		w, at, refused := k.decide(decide) // it need not wait for a transaction to be refused
+		w, by, refused := k.decide(decide) // it need not wait for a transaction to be refused
 		if refused == nil {
-			v := k.propose(ctx, &proposal{key: key, decide: decide, plan: w, at: at, until: until})
+			v := k.propose(ctx, &proposal{key: key, decide: decide, plan: w, decidedBy: by, until: until})
 			if v.err != nil {
 				return nil, k.broken(v.err)
 			}
@@ -170,12 +170,13 @@ func (k *Keys) write(ctx context.Context, key string, decide decision) (*Event, 
 	}
 }
 
-// decide returns a plan, and the index of the tree that it was made by.
-func (k *Keys) decide(decide decision) (*plan, uint64, *Error) {
+// decide returns a plan, and the tree it was made from.
+func (k *Keys) decide(decide decision) (*plan, basis, *Error) {
 	k.mu.RLock()
 	defer k.mu.RUnlock()
-	w, refused := decide(k.tree, time.Now())
-	return w, k.tree.index, refused
+	by := basis{k.tree, k.tree.index, time.Now()}
+	w, refused := decide(k.tree, by.time)
+	return w, by, refused
 }
 
 // headIndex is the index that a transaction has found, 0 in an empty store.

@@ -87,8 +87,8 @@ func (k *Keys) keys(w http.ResponseWriter, r *http.Request, key string) {
 	}
 	x := &httpCall{Keys: k, w: w, r: r, key: key}
 	defer x.held.free()
-	if r.Method != http.MethodPut { // which sets the time that it has itself
-		x.awaitBody(time.Time{})
+	x.awaitBody(time.Time{}) // it may wait for room for longer than the deadline that it came with
+	if r.Method != http.MethodPut {
 		if err := x.ignoreBody(); err != nil {
 			x.refuse(err)
 			return
@@ -254,7 +254,7 @@ func (x *httpCall) refuse(err error) {
 	x.body(e.Status(), e)
 }
 
-// header writes to the map itself: these names are as HTTP has them.
+// header writes to the map itself: the names are canonical already.
 func (x *httpCall) header(index uint64) {
 	h := x.w.Header()
 	h["Content-Type"] = jsonType
@@ -270,13 +270,15 @@ func (x *httpCall) raft(index uint64) {
 	h["X-Raft-Term"] = []string{strconv.FormatUint(x.term.Load(), 10)}
 }
 
-// body writes an answer. Nearly always there is room for it already; where somebody else has made it longer meanwhile,
-// and no room comes, it is cut off: what was asked for may have happened, which no other answer would say.
-func (x *httpCall) body(status int, v interface {
+// content is what an answer holds: an event, or an error.
+type content interface {
 	textSize() int
 	append(b []byte) []byte
-},
-) {
+}
+
+// body writes an answer. Nearly always there is room for it already; where somebody else has made it longer meanwhile,
+// and no room comes, it is cut off: what was asked for may have happened, which no other answer would say.
+func (x *httpCall) body(status int, v content) {
 	size := v.textSize()
 	if err := x.held.need(x.r.Context(), x.small, size); err != nil {
 		panic(http.ErrAbortHandler)

@@ -11,17 +11,32 @@ type decision func(*tree, time.Time) (*plan, *Error)
 
 // proposal is a write that waits for its transaction.
 type proposal struct {
-	ctx    context.Context
-	key    string
-	of     string // the path of the key's owner, which names its lane
-	decide decision
-	until  time.Time // somebody waits for it
-	done   chan verdict
-	plan   *plan
-	at     uint64 // index of the tree that the plan was made by; 0 for none
-	failed bool   // the transaction that it was last in
-	alone  bool   // it has lost to another process, and is not to take others with it again
-	yields bool   // alone it has lost once more, and lets others go first
+	ctx       context.Context
+	key       string
+	of        string // the path of the key's owner, which names its lane
+	decide    decision
+	until     time.Time // deadline of the caller, who is gone after it
+	done      chan verdict
+	plan      *plan
+	decidedBy basis
+	failed    bool // the transaction that it was last in
+	alone     bool // it has lost to another process, and is not to take others with it again
+	yields    bool // alone it has lost once more, and lets others go first
+}
+
+// basis is what a plan was made by; its zero value is nothing.
+type basis struct {
+	tree  *tree // one that was loaded again may have the same index, and be of another store
+	index uint64
+	time  time.Time
+}
+
+// longestKept is how old a plan may become before it is made again: it has times in it.
+const longestKept = 100 * time.Millisecond
+
+// holds says whether a plan would be the same now, but for its times.
+func (b basis) holds(t *tree, now time.Time) bool {
+	return b.tree == t && b.index == t.index && now.Sub(b.time) < longestKept
 }
 
 // verdict is what became of a proposal: it happened, it was decided against, or nobody knows.
@@ -161,7 +176,7 @@ func (q *proposals) putBack(first []*proposal) {
 	q.number += len(first)
 }
 
-// timers are stopped, for whoever waits next: a context with a deadline costs several times as much.
+// timers are those of propose, stopped, for reuse: a context with a deadline costs several times as much.
 var timers = sync.Pool{New: func() any {
 	t := time.NewTimer(time.Hour)
 	t.Stop()

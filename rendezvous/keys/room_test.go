@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -74,6 +75,36 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 				t.Errorf("another's reading: %d after %s", r.Status, took)
 			}
 		})
+	}
+}
+
+// TestRoomLate: a write without a body that waits for room for longer than the deadline that its connection came with
+// is done once there is room. The deadline would end the reading that net/http does behind its back, which takes the
+// client for gone and cancels all later requests of the connection.
+func TestRoomLate(t *testing.T) {
+	t.Parallel()
+	d := open(t, embedded(t), Options{MaxAnswer: 64 << 10})
+	put(t, d.Keys, "/k", Put{Value: strings.Repeat("x", 6000)})
+	const limit = time.Second
+	came := make(chan time.Time, 1)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		until := time.Now().Add(limit)
+		if err := http.NewResponseController(w).SetReadDeadline(until); err != nil {
+			t.Error(err)
+		}
+		came <- until
+		d.Handler().ServeHTTP(w, r)
+	}))
+	defer s.Close()
+	if err := d.small.left.Acquire(soon(t), d.small.all); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer d.small.left.Release(d.small.all)
+		time.Sleep(time.Until(<-came) + limit/4)
+	}()
+	if r := do(t, s.URL, http.MethodPut, "/v2/keys/k?value=y", ""); r.Status != http.StatusOK {
+		t.Errorf("the write is answered %d: %s", r.Status, r.Body)
 	}
 }
 

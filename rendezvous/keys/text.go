@@ -6,11 +6,12 @@ import (
 	"time"
 )
 
-// object appends a JSON object field by field, without those that are empty. What is written for each request is
-// written by it: encoding/json, which the tests hold it to, takes several times as long.
+// object appends a JSON object field by field. Every answer and record is written with it: encoding/json, which the
+// tests hold it to, takes several times as long. Texts that are empty are the caller's to leave out; flags and numbers
+// leave themselves out.
 type object struct {
-	b   []byte
-	any bool // it has a field
+	b        []byte
+	hasField bool
 }
 
 func begin(b []byte) object { return object{b: append(b, '{')} }
@@ -19,10 +20,10 @@ func (o *object) end() []byte { return append(o.b, '}') }
 
 // name begins a field.
 func (o *object) name(s string) {
-	if o.any {
+	if o.hasField {
 		o.b = append(o.b, ',')
 	}
-	o.any = true
+	o.hasField = true
 	o.b = append(append(append(o.b, '"'), s...), '"', ':')
 }
 
@@ -52,13 +53,13 @@ func (o *object) index(name string, n uint64) {
 	}
 }
 
-// appendText appends a string. What it cannot copy encoding/json writes.
+// appendText appends a string. encoding/json writes strings that need escaping.
 func appendText(b []byte, s string) []byte {
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; {
 		case c < ' ' || c > '~' || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&':
 			text, err := json.Marshal(s)
-			if err != nil { // a string has a text
+			if err != nil { // a string always marshals
 				panic(err)
 			}
 			return append(b, text...)
@@ -118,18 +119,7 @@ func (e *Event) append(b []byte) []byte {
 
 func (n *Node) append(b []byte) []byte {
 	o := begin(b)
-	if n.Key != "" {
-		o.text("key", n.Key)
-	}
-	if n.Value != nil {
-		o.text("value", *n.Value)
-	}
-	o.flag("dir", n.Dir)
-	if n.Expiration != nil { // TTLs are limited to what a year of four digits has
-		o.name("expiration")
-		o.b = append(n.Expiration.AppendFormat(append(o.b, '"'), time.RFC3339Nano), '"')
-	}
-	o.number("ttl", n.TTL)
+	n.fields(&o)
 	if len(n.Nodes) > 0 {
 		o.name("nodes")
 		for i, c := range n.Nodes {
@@ -137,9 +127,30 @@ func (n *Node) append(b []byte) []byte {
 		}
 		o.b = append(o.b, ']')
 	}
+	n.indexes(&o)
+	return o.end()
+}
+
+// fields writes those that come before the nodes in a directory.
+func (n *Node) fields(o *object) {
+	if n.Key != "" {
+		o.text("key", n.Key)
+	}
+	if n.Value != nil {
+		o.text("value", *n.Value)
+	}
+	o.flag("dir", n.Dir)
+	if n.Expiration != nil { // maxTTL keeps the year below 10000
+		o.name("expiration")
+		o.b = append(n.Expiration.AppendFormat(append(o.b, '"'), time.RFC3339Nano), '"')
+	}
+	o.number("ttl", n.TTL)
+}
+
+// indexes writes those that come after them.
+func (n *Node) indexes(o *object) {
 	o.index("modifiedIndex", n.ModifiedIndex)
 	o.index("createdIndex", n.CreatedIndex)
-	return o.end()
 }
 
 func (e *Error) append(b []byte) []byte {

@@ -28,7 +28,7 @@ type metrics struct {
 	seconds     *prometheus.HistogramVec
 	refused     *prometheus.CounterVec
 	connections atomic.Int64 // of the keys API
-	keys        sync.Map     // series by seriesKey
+	series      sync.Map     // of requests of the keys API, by seriesKey
 }
 
 // buckets reach from a read of memory to an election of the store.
@@ -177,14 +177,14 @@ type seriesKey struct {
 
 // keysSeries finds them: to look for them by their labels takes several times as long.
 func (m *metrics) keysSeries(action string, waits bool, code int) series {
-	if of, ok := m.keys.Load(seriesKey{action, code}); ok {
+	if of, ok := m.series.Load(seriesKey{action, code}); ok {
 		return of.(series) //nolint:forcetypeassert // nothing else is in it
 	}
 	of := series{requests: m.requests.WithLabelValues(apiKeys, action, strconv.Itoa(code))}
 	if !waits {
 		of.seconds = m.seconds.WithLabelValues(apiKeys, action)
 	}
-	m.keys.Store(seriesKey{action, code}, of)
+	m.series.Store(seriesKey{action, code}, of)
 	return of
 }
 

@@ -72,7 +72,8 @@ const garbage = "300"
 
 // environment is that of the store's process, with the settings of Go's runtime that nobody has set. The store gets
 // half of the processors: its goroutines wait for each other, and on two processors its threads mostly look for work
-// that is not there. The process that asks needs the other half.
+// that is not there. The process that asks needs the other half. With a GOMAXPROCS in the environment Go's runtime does
+// not follow the limit of its cgroup: one that is changed in place counts from the store's next start.
 func environment(processors int) []string {
 	env := os.Environ()
 	if limit := memoryOfStore(); limit > 0 {

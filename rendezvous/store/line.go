@@ -40,7 +40,8 @@ func writeMessage(w io.Writer, code codes.Code, text []byte) error {
 	return writeFramed(w, code, append(make([]byte, messageHead, messageHead+len(text)), text...))
 }
 
-// writeFramed writes a message before whose text there is room for the head.
+// writeFramed writes a message whose first messageHead bytes are reserved for the head; the error says that it was not
+// written whole.
 func writeFramed(w io.Writer, code codes.Code, out []byte) error {
 	binary.BigEndian.PutUint32(out, uint32(len(out)-messageHead))
 	binary.BigEndian.PutUint32(out[4:], uint32(code))
@@ -50,7 +51,7 @@ func writeFramed(w io.Writer, code codes.Code, out []byte) error {
 	return nil
 }
 
-// message is what a request or an answer is.
+// message is a protobuf request or answer.
 type message interface {
 	Size() int
 	MarshalTo(b []byte) (int, error)

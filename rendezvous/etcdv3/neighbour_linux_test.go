@@ -296,3 +296,46 @@ func TestDialLast(t *testing.T) {
 		t.Errorf("the witnesses were asked: %t, after the dial: %t", asked.Load(), dialled.Load())
 	}
 }
+
+// TestWitnessesBeyond: those on other machines are found behind many on the two that are concerned, wherever they come
+// by name; only where there are none has an agent nobody to ask.
+func TestWitnessesBeyond(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		one  string // the name of the only agent elsewhere
+		want []string
+	}{
+		"none": {"", nil}, "last": {"z", []string{"127.0.0.9:9"}}, "before": {"0y", []string{"127.0.0.9:9"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := open(t)
+			all, _ := apart(t, client, settings(t, 2, 2), near, "127.0.0.2", "127.0.0.3")
+			together(all, join(t))
+			put := func(id, host string) {
+				e := entry{Host: host, Listen: 9}
+				if _, err := client.Put(within(t), all[0].keys.agent(id), encode(e)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range 2*mostListed + 1 { // on both sides of the agents' own names
+				put(fmt.Sprintf("0x%03d", i), "127.0.0.2")
+				put(fmt.Sprintf("x%03d", i), "127.0.0.3")
+			}
+			if c.one != "" {
+				put(c.one, "127.0.0.9")
+			}
+			targets, err := all[0].session.witnesses(within(t), neighbour{Addr: "127.0.0.3:1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, one := range targets {
+				got = append(got, one.addr)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
+	}
+}

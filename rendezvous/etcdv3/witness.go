@@ -12,7 +12,7 @@ import (
 
 const (
 	mostWitnesses = 8  // dialled at a time
-	mostListed    = 32 // agents read of the store for them
+	mostListed    = 32 // agents read of the store for them at a time
 	// witnessLimit is for all that is asked beside a dial, from its start: less than the second after which the kernel
 	// repeats a SYN. So an answer comes before the neighbour's second SYN leaves, and shows that this machine's network
 	// worked by then. A later one could be that of a network that has just come back, which both SYN have missed.
@@ -48,7 +48,7 @@ func (s *session) witnesses(ctx context.Context, n neighbour) ([]target, error) 
 	if err != nil {
 		return nil, err
 	}
-	listed, err := s.list(ctx)
+	listed, err := s.list(ctx, host, s.b.agent.Host)
 	if err != nil {
 		return nil, err
 	}
@@ -58,7 +58,7 @@ func (s *session) witnesses(ctx context.Context, n neighbour) ([]target, error) 
 		all = append(all, target{addr, greeting(s.b.keys.agent(id))})
 	}
 	for _, a := range listed {
-		if len(all) < mostWitnesses && a.elsewhere(host, s.b.agent.Host) {
+		if len(all) < mostWitnesses {
 			all = append(all, target{a.address(), greeting(a.key)})
 		}
 	}
@@ -94,24 +94,32 @@ type listed struct {
 	key string
 }
 
-// list reads agents that come after this one by name, and goes on with the first ones.
-func (s *session) list(ctx context.Context) ([]listed, error) {
+// list reads agents on other machines than these, of those that come after this one by name, and from the first ones
+// on. Of a few machines with many agents it reads on until there is one, since only where there is none in the whole run
+// has this agent nobody to ask.
+func (s *session) list(ctx context.Context, hosts ...string) ([]listed, error) {
 	k := s.b.keys
 	me, end := k.agent(s.b.agent.ID), clientv3.GetPrefixRangeEnd(k.agents)
-	s.b.counters.requests.Add(1)
-	r, err := s.b.client.Txn(ctx).Then(
-		clientv3.OpGet(me+"\x00", clientv3.WithRange(end), clientv3.WithLimit(mostListed)),
-		clientv3.OpGet(k.agents, clientv3.WithRange(me), clientv3.WithLimit(mostListed)),
-	).Commit()
-	if err != nil {
-		return nil, err
-	}
+	from := []string{me + "\x00", k.agents}
 	var all []listed
-	for _, part := range r.Responses {
-		for _, kv := range part.GetResponseRange().Kvs {
-			if len(all) < mostListed {
-				all = append(all, listed{*decode[entry](kv.Value), string(kv.Key)})
+	for more := true; more && len(all) == 0; {
+		s.b.counters.requests.Add(1)
+		r, err := s.b.client.Txn(ctx).Then(
+			clientv3.OpGet(from[0], clientv3.WithRange(end), clientv3.WithLimit(mostListed)),
+			clientv3.OpGet(from[1], clientv3.WithRange(me), clientv3.WithLimit(mostListed)),
+		).Commit()
+		if err != nil {
+			return nil, err
+		}
+		more = false
+		for i, part := range r.Responses {
+			for _, kv := range part.GetResponseRange().Kvs {
+				from[i] = string(kv.Key) + "\x00"
+				if e := decode[entry](kv.Value); len(all) < mostListed && e.elsewhere(hosts...) {
+					all = append(all, listed{*e, string(kv.Key)})
+				}
 			}
+			more = more || part.GetResponseRange().More
 		}
 	}
 	return all, nil

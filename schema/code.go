@@ -67,7 +67,7 @@ func (r *validation) codeRepository() {
 	if c := r.Spec.Code; c != nil && c.Git != nil {
 		if m := variable.FindString(c.Git.Repository); m != "" {
 			r.fail("spec.code.git.repository", "placeholder",
-				"%s is no part of a URL, and no variable is put into it: write the value", m)
+				"variables such as %s are not expanded here: write the value", m)
 		}
 	}
 }

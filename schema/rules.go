@@ -194,7 +194,7 @@ func (r *validation) script() {
 	}
 	if m := variable.FindString(s.S3); m != "" {
 		r.fail("spec.script.s3", "placeholder",
-			"%s is no part of a key, and no variable is put into it: write the value", m)
+			"variables such as %s are not expanded here: write the value", m)
 	}
 	if upward.MatchString(s.S3) {
 		r.fail("spec.script.s3", "format",

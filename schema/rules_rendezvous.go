@@ -97,17 +97,23 @@ func (r *validation) rendezvous() {
 		}
 	}
 	for key, value := range z.Conf {
-		if m := variable.FindString(value); m != "" {
-			r.failKey("spec.rendezvous.conf", key, "placeholder",
-				"%s is no part of a value, and no variable is put into it: write the value", m)
-		}
-		if field, ok := confKeys[key]; ok {
-			r.failKey("spec.rendezvous.conf", key, "reserved", "is set by %s", field)
-		} else if key == "password" {
-			r.failKey("spec.rendezvous.conf", key, "secret",
-				"would be in the manifest for all to read: launcher tegen and a proxy take it from the variable %s, "+
-					"which spec.env can have from a Secret", names.RendezvousPassword)
-		}
+		r.conf(key, value)
+	}
+}
+
+// conf says one thing about a key: whether a field of the job sets it, or how else it is set, before what its value is.
+func (r *validation) conf(key, value string) {
+	const at = "spec.rendezvous.conf"
+	field, ok := confKeys[key]
+	switch m := variable.FindString(value); {
+	case ok:
+		r.failKey(at, key, "reserved", "is set by %s", field)
+	case key == "password":
+		r.failKey(at, key, "secret",
+			"would be in the manifest for all to read: launcher tegen and a proxy take it from the variable %s, "+
+				"which spec.env can have from a Secret", names.RendezvousPassword)
+	case m != "":
+		r.failKey(at, key, "placeholder", "variables such as %s are not expanded here: write the value", m)
 	}
 }
 

@@ -141,11 +141,11 @@ func (r *validation) datasets() {
 				"an emptyDir is private to each pod: a dataset needs a volume that all workers share")
 		case variable.MatchString(v.Dataset.URL):
 			r.fail(at+".dataset.url", "placeholder",
-				"%s is no part of a URL, and no variable is put into it: write the value, or %%24( for the two "+
+				"variables such as %s are not expanded here: write the value, or %%24( for the two "+
 					"characters", variable.FindString(v.Dataset.URL))
 		case variable.MatchString(v.Dataset.Endpoint):
 			r.fail(at+".dataset.endpoint", "placeholder",
-				"%s is no part of a URL, and no variable is put into it: write the value",
+				"variables such as %s are not expanded here: write the value",
 				variable.FindString(v.Dataset.Endpoint))
 		case upward.MatchString(v.Dataset.URL):
 			r.fail(at+".dataset.url", "format",

@@ -32,12 +32,12 @@ func (d *draft) peers(policy *object) {
 	}
 	d.set("spec.network.egress", word, spec)
 	if !slices.ContainsFunc(rules, linkLocal) && d.get("spec.identity.nodeRole").isSet() {
-		delete(d.get("spec").mapping(), "identity") // of which the account alone said nothing either
+		delete(d.get("spec").mapping(), "identity") // the ServiceAccount alone does not show an identity
 	}
 	for _, rule := range rules[1:] {
 		agent := rule.at("to").items()
 		if len(agent) > 0 && agent[0].at("ipBlock", "cidr").text() == "169.254.170.23/32" &&
-			d.get("spec.identity.nodeRole").isSet() { // the account alone says neither
+			d.get("spec.identity.nodeRole").isSet() { // the ServiceAccount alone does not show an identity
 			d.set("spec.identity", tree{"podIdentity": tree{}}, rule)
 		}
 		if item := peerItem(rule.at("to").items(), rule); item != nil && !linkLocal(rule) {

@@ -34,9 +34,9 @@
 // must have been connected before, and have reached the store just before and after: an agent that is cut off from
 // everything finds all others silent, and says nothing. As the store may be on this very machine, silence counts only
 // beside the answer of a witness: another neighbour, or another agent of the run on another machine, is dialled at the
-// same time, and greets at once. Who has nobody to ask, as one of two agents, decides without. The kernels' answers
-// count and no heartbeat of a process, so that one that is stopped or starved is not taken for lost. Nothing is
-// believed that comes over the connection, but for who is at its other end.
+// same time, and greets before that dial fails. Who has nobody to ask, as one of two agents, decides without. The
+// kernels' answers count and no heartbeat of a process, so that one that is stopped or starved is not taken for lost.
+// Nothing is believed that comes over the connection, but for who is at its other end.
 //
 // Two agents that reach the store and not each other are a loss, of whoever is missed first: workers that train could
 // not go on either. It joins as a new agent, and nobody who has never reached it takes it for gone again.

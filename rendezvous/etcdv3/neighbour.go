@@ -124,15 +124,16 @@ func (s *session) watchNeighbours(all []neighbour) {
 
 // link is the connection to a neighbour.
 type link struct {
-	addr     string // once reached the address that was, which a name may leave, and which stays
-	greeting string
-	mine     int64 // create revision of the key of the agent that holds it
-	log      *slog.Logger
-	cancel   context.CancelFunc
-	reached  atomic.Bool // that agent has answered
-	broken   time.Time   // when the connection broke
-	unheard  bool        // it has been silent since, and so were all others
-	claim    claim       // about this agent
+	addr          string // once reached the address that was, which a name may leave, and which stays
+	greeting      string
+	mine          int64 // create revision of the key of the agent that holds it
+	log           *slog.Logger
+	cancel        context.CancelFunc
+	reached       atomic.Bool // that agent has answered
+	broken        time.Time   // when the connection broke
+	silenceLogged bool        // the log says that it has been silent since, and that no witness answered
+	early         bool        // a dial has failed since before the witnesses had answered
+	claim         claim       // about this agent
 }
 
 // errNotNeighbour says that something else answers at a neighbour's address, or nothing that can be understood.
@@ -230,24 +231,45 @@ func (s *session) monitor(ctx context.Context, n neighbour, l *link) {
 func (s *session) try(ctx context.Context, n neighbour, l *link, asked bool) (bool, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var witnessed <-chan bool
+	witnessed := make(chan bool, 1)
 	if asked {
-		witnessed = s.witness(ctx, n)
+		asking, stop := context.WithTimeout(ctx, witnessLimit)
+		defer stop()
+		ask := func() { witnessed <- s.witness(asking, n) }
+		if l.early {
+			ask()
+		} else {
+			go ask()
+		}
 	}
 	err := l.hold(ctx)
-	switch {
-	case err == nil:
-		l.unheard = false
+	if err == nil {
+		l.early, l.silenceLogged = false, false
 		return false, nil
-	case !asked || !l.gone(err):
-		return false, err
-	case refused(err) || <-witnessed:
-		return true, err
-	case !l.unheard:
-		l.unheard = true
-		l.log.Info("a neighbour is silent, as all others are: its loss is noticed by its lease", "err", err)
 	}
-	return false, err
+	return asked && l.lost(err, witnessed), err
+}
+
+// lost says whether a dial's error shows that the neighbour is gone. Silence does only if a witness answered before the
+// dial failed: one that answers later may be the first to be reached by a network that has just come back. A dial that
+// the network answers at once, as where no route leads to the neighbour, is too early for that, and so the next one
+// comes after the witnesses' answer. Until leastSilence is over there are several, so that this costs no time.
+func (l *link) lost(err error, witnessed <-chan bool) bool {
+	gone := l.gone(err)
+	if refused(err) {
+		return gone
+	}
+	select {
+	case answered := <-witnessed:
+		if gone && !answered && !l.silenceLogged {
+			l.silenceLogged = true
+			l.log.Info("a neighbour is silent, and nobody else has answered: its loss is noticed by its lease", "err", err)
+		}
+		return gone && answered
+	default:
+		l.early = l.early || silent(err)
+		return false
+	}
 }
 
 // leaseOf reads the lease of a neighbour, 0 if that very agent is no longer there.

@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -140,7 +142,7 @@ func TestWitness(t *testing.T) {
 				return
 			}
 			eventually(t, "that all have found all others silent", func() bool {
-				return log.count("as all others are") == c.of*(c.of-1)
+				return log.count("nobody else has answered") == c.of*(c.of-1)
 			})
 			waitKeys(t, client, runKeys(t)+"agents/", c.left)
 		})
@@ -173,18 +175,18 @@ func TestWitnesses(t *testing.T) {
 		"127.0.0.3": {at("127.0.0.1", 1), spare, at("localhost", 1)},
 		"localhost": {at("127.0.0.3", 2), at("127.0.0.3", 2), spare},
 	} {
-		places, err := members[0].session.witnesses(within(t), neighbour{Addr: net.JoinHostPort(about, "1")})
+		targets, err := members[0].session.witnesses(within(t), neighbour{Addr: net.JoinHostPort(about, "1")})
 		if err != nil {
 			t.Fatal(err)
 		}
 		var got []string
-		for _, one := range places {
+		for _, one := range targets {
 			got = append(got, one.addr)
-			if !anyAnswers(within(t), []place{one}) {
+			if !anyAnswers(within(t), []target{one}) {
 				t.Errorf("%s does not answer", one.addr)
 			}
 			one.greeting = greeting("another's")
-			if anyAnswers(within(t), []place{one}) {
+			if anyAnswers(within(t), []target{one}) {
 				t.Errorf("%s is taken for another", one.addr)
 			}
 		}
@@ -193,5 +195,147 @@ func TestWitnesses(t *testing.T) {
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("asked about %s (-want +got):\n%s", about, diff)
 		}
+	}
+}
+
+// lateKV answers transactions as late as a test says.
+type lateKV struct {
+	clientv3.KV
+	late func()
+}
+
+func (k lateKV) Txn(ctx context.Context) clientv3.Txn {
+	k.late()
+	return k.KV.Txn(ctx)
+}
+
+// TestWitnessLate: a witness that answers only after the neighbour's second SYN has left, since the store named it
+// late, does not show that this machine's network worked before that, and so nobody is lost.
+func TestWitnessLate(t *testing.T) {
+	t.Parallel()
+	client := open(t)
+	var log said
+	o := near
+	o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	all, bells := apart(t, client, settings(t, 3, 3), o, "127.0.0.2", "127.0.0.3", "127.0.0.4")
+	var slow atomic.Bool
+	for _, p := range all {
+		p.client = openAt(t, shared.endpoint)
+		p.client.KV = lateKV{p.client.KV, func() {
+			if slow.Load() {
+				time.Sleep(witnessLimit + 100*time.Millisecond)
+			}
+		}}
+	}
+	together(all, join(t))
+	connected(t, 2, all...)
+	slow.Store(true)
+	bells[2].fall()
+	bells[2].shake()
+	eventually(t, "that both others have found it silent", func() bool {
+		return log.count("nobody else has answered") == 2
+	})
+	waitKeys(t, client, runKeys(t)+"agents/", 3)
+}
+
+// TestWitnessFirst: where the network itself answers a dial, that no route leads there, it does so at once, and no
+// second SYN follows. So the next dial waits for the witnesses: their answer counts only if it came before.
+func TestWitnessFirst(t *testing.T) {
+	t.Parallel()
+	unreachable := &net.OpError{Op: "dial", Err: os.NewSyscallError("connect", syscall.EHOSTUNREACH)}
+	l := &link{log: slog.New(slog.DiscardHandler)} // broken long ago
+	l.reached.Store(true)
+	witnessed := make(chan bool, 1)
+	if l.lost(unreachable, witnessed) || !l.early {
+		t.Errorf("lost before anybody has answered, or the next dial does not wait: early %t", l.early)
+	}
+	witnessed <- false
+	if l.lost(unreachable, witnessed) {
+		t.Error("lost where nobody answers")
+	}
+	witnessed <- true
+	if !l.lost(unreachable, witnessed) {
+		t.Error("not lost where others answer")
+	}
+}
+
+// TestDialLast: a link whose dials fail at once dials only once the witnesses have been asked.
+func TestDialLast(t *testing.T) {
+	t.Parallel()
+	all, bells := apart(t, open(t), settings(t, 2, 2), near, "127.0.0.2", "127.0.0.3")
+	var asked, dialled atomic.Bool
+	known := make(chan int, 1)
+	all[0].client = openAt(t, shared.endpoint)
+	all[0].client.KV = lateKV{all[0].client.KV, func() {
+		select {
+		case before := <-known:
+			time.Sleep(100 * time.Millisecond) // in which it would be dialled
+			dialled.Store(bells[1].count() > before)
+			asked.Store(true)
+		default:
+		}
+	}}
+	together(all, join(t))
+	connected(t, 1, all...)
+	for n, before := range links(t, all[0]) {
+		l := &link{addr: before.addr, greeting: before.greeting, log: before.log, early: true}
+		l.reached.Store(true)
+		count := bells[1].count()
+		known <- count
+		ctx, cancel := context.WithCancel(within(t))
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = all[0].session.try(ctx, n, l, true)
+		}()
+		eventually(t, "that it is dialled", func() bool { return bells[1].count() > count })
+		cancel()
+		<-ended
+	}
+	if !asked.Load() || dialled.Load() {
+		t.Errorf("the witnesses were asked: %t, after the dial: %t", asked.Load(), dialled.Load())
+	}
+}
+
+// TestWitnessesBeyond: those on other machines are found behind many on the two that are concerned, wherever they come
+// by name; only where there are none has an agent nobody to ask.
+func TestWitnessesBeyond(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		one  string // the name of the only agent elsewhere
+		want []string
+	}{
+		"none": {"", nil}, "last": {"z", []string{"127.0.0.9:9"}}, "before": {"0y", []string{"127.0.0.9:9"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			client := open(t)
+			all, _ := apart(t, client, settings(t, 2, 2), near, "127.0.0.2", "127.0.0.3")
+			together(all, join(t))
+			put := func(id, host string) {
+				e := entry{Host: host, Listen: 9}
+				if _, err := client.Put(within(t), all[0].keys.agent(id), encode(e)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for i := range 2*mostListed + 1 { // on both sides of the agents' own names
+				put(fmt.Sprintf("0x%03d", i), "127.0.0.2")
+				put(fmt.Sprintf("x%03d", i), "127.0.0.3")
+			}
+			if c.one != "" {
+				put(c.one, "127.0.0.9")
+			}
+			targets, err := all[0].session.witnesses(within(t), neighbour{Addr: "127.0.0.3:1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, one := range targets {
+				got = append(got, one.addr)
+			}
+			if diff := cmp.Diff(c.want, got); diff != "" {
+				t.Errorf("asked (-want +got):\n%s", diff)
+			}
+		})
 	}
 }

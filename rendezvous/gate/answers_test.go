@@ -93,6 +93,9 @@ func TestListedByCount(t *testing.T) {
 	if _, err := (&kv{g: g}).Range(t.Context(), list); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("all keys: %v", err)
 	}
+	if n := g.usage.names(list, 100<<10); n < 100<<10 || n > 200<<10 {
+		t.Errorf("counted up to %d, beyond the bound", n)
+	}
 	list.Key = []byte(Prefix + "a/keys/8")
 	if _, err := (&kv{g: g}).Range(t.Context(), list); status.Code(err) != codes.Unavailable {
 		t.Errorf("some of them: %v", err)

@@ -27,7 +27,7 @@ func (s *kv) Range(ctx context.Context, q *pb.RangeRequest) (*pb.RangeResponse, 
 	if err := s.g.checkRange(q); err != nil {
 		return nil, err
 	}
-	if few := q.Limit > 0 && q.Limit <= mostListed; q.KeysOnly && !few && s.g.usage.names(q) > mostAnswer {
+	if few := q.Limit > 0 && q.Limit <= mostListed; q.KeysOnly && !few && s.g.usage.names(q, mostAnswer) > mostAnswer {
 		return nil, errLong
 	}
 	b, err := s.g.etcd()

@@ -267,15 +267,17 @@ func (u *usage) size(ops []*pb.RequestOp) (bytes int) {
 	return bytes
 }
 
-// names is about how long a list of keys would be.
-func (u *usage) names(q *pb.RangeRequest) (bytes int) {
+// names is about how long a list of keys would be, and no longer counted once it is beyond a bound: writes wait for it.
+func (u *usage) names(q *pb.RangeRequest, most int) (bytes int) {
 	const beside = 64 // what else there is of each
 	first, end := string(q.Key), string(q.RangeEnd)
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for key := range u.keys {
 		if key >= first && key < end {
-			bytes += len(key) + beside
+			if bytes += len(key) + beside; bytes > most {
+				break
+			}
 		}
 	}
 	return bytes

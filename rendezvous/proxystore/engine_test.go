@@ -150,6 +150,15 @@ func longAnswerWay(t *testing.T, at string) {
 	b.status(0)
 	b.list(tcpstore.MultiGet, 3, keys...)
 	b.cut()
+	for name, again := range map[string][]string{"one": {"/1", "/1", "/1"}, "two": {"/1", "/2", "/1"}} {
+		c := p.dial(t)
+		c.list(tcpstore.MultiGet, 2, again[:2]...)
+		for range 2 {
+			equal(t, name+" and another", len(c.value()), 1000)
+		}
+		c.list(tcpstore.MultiGet, 3, again...)
+		c.cut()
+	}
 	equal(t, "others", len(a.get("/3")), 1000)
 }
 

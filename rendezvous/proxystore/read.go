@@ -30,13 +30,21 @@ func (e *Engine) fetchOne(key string) (value, error) {
 }
 
 // fetch reads keys, all at one revision, which it returns. Of those that are as they were seen nothing is sent. Values
-// that take more bytes are refused before all of them are here.
+// that take more bytes, as often as they are asked for, are refused before all of them are here.
 func (e *Engine) fetch(
 	ctx context.Context, keys []string, guesses map[string]value, most int,
 ) (values map[string]value, rev int64, err error) {
-	keys = slices.Compact(slices.Sorted(slices.Values(keys))) // a client may name one twice, and a gate reads it once
+	times := map[string]int{} // a client may name one twice, and a gate reads it once
+	for _, key := range keys {
+		times[key]++
+	}
+	keys = slices.Sorted(maps.Keys(times))
 	if len(keys) == 1 {
-		return e.fetchChanged(ctx, keys[0], guesses[keys[0]])
+		values, rev, err = e.fetchChanged(ctx, keys[0], guesses[keys[0]])
+		if err == nil && times[keys[0]]*len(values[keys[0]].data) > most {
+			err = tooLong(most)
+		}
+		return values, rev, err
 	}
 	for {
 		values, rev, err = map[string]value{}, 0, nil
@@ -54,10 +62,10 @@ func (e *Engine) fetch(
 				continue
 			}
 			for _, key := range rest[:n] {
-				sum += len(values[key].data)
+				sum += times[key] * len(values[key].data)
 			}
 			if failed == nil && sum > most {
-				failed = refuse("length", "an answer with values of more than %d bytes", most)
+				failed = tooLong(most)
 			}
 			rev, err, rest = now, failed, rest[n:]
 		}
@@ -65,6 +73,10 @@ func (e *Engine) fetch(
 			return values, rev, err
 		}
 	}
+}
+
+func tooLong(most int) error {
+	return refuse("length", "an answer with values of more than %d bytes", most)
 }
 
 func (e *Engine) fetchChanged(

@@ -263,7 +263,8 @@ func (l *link) lost(err error, witnessed <-chan bool) bool {
 	case answered := <-witnessed:
 		if gone && !answered && !l.silenceLogged {
 			l.silenceLogged = true
-			l.log.Info("a neighbour is silent, and nobody else has answered: its loss is noticed by its lease", "err", err)
+			l.log.Info("a neighbour is silent, and nobody else has answered: its loss is noticed by its lease",
+				"err", err)
 		}
 		return gone && answered
 	default:

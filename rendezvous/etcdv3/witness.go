@@ -94,9 +94,9 @@ type listed struct {
 	key string
 }
 
-// list reads agents on other machines than these: those that come after this one by name, and then the first ones. Where
-// a few machines have many agents it reads on until there is one, since only a run that has none at all leaves this
-// agent nobody to ask.
+// list reads agents on other machines than these: those that come after this one by name, and then the first ones.
+// Where a few machines have many agents it reads on until there is one, since only a run that has none at all leaves
+// this agent nobody to ask.
 func (s *session) list(ctx context.Context, hosts ...string) ([]listed, error) {
 	k := s.b.keys
 	me, end := k.agent(s.b.agent.ID), clientv3.GetPrefixRangeEnd(k.agents)

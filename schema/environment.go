@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -119,7 +120,7 @@ func equip(pods, each *structural.Node, count int) {
 		}
 		total := &structural.Node{Kind: yamldoc.String, Text: None, At: e.Value.At}
 		if e.Value.Text != None {
-			q, err := resource.ParseQuantity(e.Value.Text)
+			q, err := quantity.Parse(e.Value.Text)
 			if err != nil { // reported of the environment already
 				continue
 			}

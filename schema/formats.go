@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tegen-dev/tegen/internal/quantity"
 )
 
 // maxDuration keeps every number of seconds within the API's 32 bits.
@@ -12,11 +14,11 @@ const maxDuration = 10 * 365 * 24 * time.Hour
 // formats ask Go's own parsers, since a regular expression can only sketch a format. CUE says where None is allowed.
 var formats = map[string]func(text string) bool{
 	"bytes": func(text string) bool {
-		q, err := resource.ParseQuantity(text)
+		q, err := quantity.Parse(text)
 		return text == None || err == nil && q.Value() >= 1<<20
 	},
 	"cpu": func(text string) bool {
-		q, err := resource.ParseQuantity(text)
+		q, err := quantity.Parse(text)
 		whole := resource.NewMilliQuantity(q.MilliValue(), resource.DecimalSI)
 		return text == None || err == nil && q.MilliValue() >= 1 && q.Cmp(*whole) == 0
 	},

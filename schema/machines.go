@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
@@ -81,7 +82,7 @@ func (env *Environment) furnish(spec *structural.Node) *Machine {
 	share := m.share(int64(count))
 	for _, tree := range trees { // shared memory is a part of what the worker has
 		if own := tree.Below("resources", "memory"); own != nil {
-			if q, err := resource.ParseQuantity(own.Text); err == nil && q.Value() > 0 {
+			if q, err := quantity.Parse(own.Text); err == nil && q.Value() > 0 {
 				share["shm"] = sharedMemory(q.Value())
 			}
 			break

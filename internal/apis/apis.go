@@ -7,10 +7,14 @@ package apis
 import (
 	"encoding/json"
 	"fmt"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tegen-dev/tegen/internal/quantity"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Custom is a custom resource with a spec of its own type; status is the controllers' to write.
@@ -40,8 +44,19 @@ func New[S any](gvk schema.GroupVersionKind, meta metav1.ObjectMeta, spec S) *Cu
 	return c
 }
 
+// CheckQuantities returns the path of the first quantity of an object that is too long to be parsed, and the error.
+// Objects of a kind that is not in Kinds are not looked at: nothing parses their quantities.
+func CheckQuantities(gvk schema.GroupVersionKind, object map[string]any) (yamldoc.Path, error) {
+	for _, k := range Kinds {
+		if k.GroupVersionKind == gvk {
+			return quantity.CheckValue(reflect.TypeOf(k.make()), object)
+		}
+	}
+	return nil, nil
+}
+
 // Decode makes a typed object of one read as a map, leaving out what the types do not have; nil for a kind that is not
-// in Kinds, or that does not decode.
+// in Kinds, or that does not decode. CheckQuantities says of some of these why.
 func Decode(gvk schema.GroupVersionKind, object map[string]any) runtime.Object {
 	for _, k := range Kinds {
 		if k.GroupVersionKind != gvk {
@@ -52,6 +67,9 @@ func Decode(gvk schema.GroupVersionKind, object map[string]any) runtime.Object {
 			return nil
 		}
 		obj := k.make()
+		if _, err := quantity.CheckJSON(reflect.TypeOf(obj), text); err != nil {
+			return nil
+		}
 		if json.Unmarshal(text, obj) != nil {
 			return nil
 		}

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"github.com/tegen-dev/tegen/internal/quantity"
 )
 
 // steps lead to a field: keys of mappings, and "[x]" for the item of a list that is called x or is the x-th.
@@ -214,11 +214,11 @@ func same(path steps, a, b any) bool {
 	if a == nil || b == nil || !path.amount() {
 		return false
 	}
-	x, err := resource.ParseQuantity(word(a))
+	x, err := quantity.Parse(word(a))
 	if err != nil {
 		return false
 	}
-	y, err := resource.ParseQuantity(word(b))
+	y, err := quantity.Parse(word(b))
 	return err == nil && x.Cmp(y) == 0
 }
 

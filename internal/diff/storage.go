@@ -1,6 +1,6 @@
 package diff
 
-import "k8s.io/apimachinery/pkg/api/resource"
+import "github.com/tegen-dev/tegen/internal/quantity"
 
 const (
 	claimFields = "a claim is immutable but for its size, which only grows, and its attributes class"
@@ -22,8 +22,8 @@ func (p *pair) claim(f field) verdict {
 }
 
 func (p *pair) size(f field) verdict {
-	was, err := resource.ParseQuantity(word(f.old))
-	is, wrong := resource.ParseQuantity(word(f.new))
+	was, err := quantity.Parse(word(f.old))
+	is, wrong := quantity.Parse(word(f.new))
 	switch {
 	case err != nil || wrong != nil || is.Cmp(was) < 0:
 		return verdict{Refused, "a claim never shrinks", "leave the size, or make a claim of another name"}

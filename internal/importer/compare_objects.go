@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/resource"
+	"github.com/tegen-dev/tegen/internal/quantity"
 )
 
 // step leads from a mapping or list to a value in it. An item of a list that is merged by a key has that key and value.
@@ -109,8 +109,8 @@ func equalScalars(have, want any, at []step) bool {
 		return true
 	}
 	if slices.ContainsFunc(at, func(s step) bool { return slices.Contains(amounts, s.name) }) {
-		h, err := resource.ParseQuantity(fmt.Sprint(have))
-		w, wantErr := resource.ParseQuantity(fmt.Sprint(want))
+		h, err := quantity.Parse(fmt.Sprint(have))
+		w, wantErr := quantity.Parse(fmt.Sprint(want))
 		return err == nil && wantErr == nil && h.Cmp(w) == 0
 	}
 	_, haveText := have.(string)

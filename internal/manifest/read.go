@@ -4,12 +4,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -78,6 +80,9 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 			return nil, d.decodeError(at, head.Kind, text, err)
 		}
 		return append(objs, u), nil
+	}
+	if field, err := quantity.CheckJSON(reflect.TypeOf(obj), text); err != nil {
+		return nil, d.errorAt(at.Add(field...), fmt.Errorf("reading %s: %s: %w", d.title(head.Kind, text), field, err))
 	}
 	strict, err := kjson.UnmarshalStrict(text, obj)
 	if err == nil && len(strict) > 0 && !d.lenient {

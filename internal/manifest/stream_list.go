@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -89,6 +91,11 @@ func (s *stream) object(l *list, d document, h head, text []byte) (err error) {
 		obj, err := newTyped(schema.GroupVersion{Version: h.apiVersion}.WithKind(h.kind))
 		if err != nil {
 			return err
+		}
+		if obj != nil {
+			if field, err := quantity.CheckJSON(reflect.TypeOf(obj), s.short); err != nil {
+				return d.errorAt(field, fmt.Errorf("reading %s: %s: %w", d.title(h.kind, s.short), field, err))
+			}
 		}
 		if obj != nil && kjson.UnmarshalCaseSensitivePreserveInts(s.short, obj) == nil {
 			obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})

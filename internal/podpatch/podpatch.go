@@ -17,6 +17,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/tegen-dev/tegen/internal/quantity"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Mistake is one field that cannot be merged.
@@ -33,6 +36,9 @@ var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
 // Validate returns every unknown field, or the first value of a wrong type. own is what the patch calls the container
 // that tegen renders, image the field that has its image, and sidecars are init containers that are rendered too.
 func Validate(patch []byte, own, image string, sidecars ...string) []Mistake {
+	if at, err := quantity.CheckJSON(reflect.TypeFor[corev1.PodTemplateSpec](), patch); err != nil {
+		return []Mistake{{at.String(), err.Error()}}
+	}
 	template := &corev1.PodTemplateSpec{}
 	strict, err := kjson.UnmarshalStrict(patch, template)
 	if err != nil {
@@ -52,6 +58,9 @@ func Validate(patch []byte, own, image string, sidecars ...string) []Mistake {
 	var fields any
 	if err := json.Unmarshal(patch, &fields); err != nil {
 		return []Mistake{typeMistake(err)}
+	}
+	if out := directives(fields, nil); len(out) > 0 {
+		return out
 	}
 	if path, long := longList(fields, ""); long {
 		return []Mistake{{path, fmt.Sprintf("must have at most %d items", mostItems)}}
@@ -78,6 +87,26 @@ func rendered(own string) *corev1.PodTemplateSpec {
 		ResourceClaims:  []corev1.PodResourceClaim{{Name: "r"}},
 		SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
 	}}
+}
+
+// directives are the keys by which Kubernetes' merge deletes or replaces what it would merge: $patch, $retainKeys and
+// others that begin with $. No field is named like that, but a mapping of strings takes any key.
+func directives(value any, at yamldoc.Path) (out []Mistake) {
+	switch x := value.(type) {
+	case map[string]any:
+		for _, key := range slices.Sorted(maps.Keys(x)) {
+			if strings.HasPrefix(key, "$") {
+				out = append(out, Mistake{at.Add(key).String(), fmt.Sprintf("key %q is a directive of a patch, which a "+
+					"podTemplate cannot contain: remove it", key)})
+			}
+			out = append(out, directives(x[key], at.Add(key))...)
+		}
+	case []any:
+		for i, item := range x {
+			out = append(out, directives(item, at.Index(i))...)
+		}
+	}
+	return out
 }
 
 // longList is the path of the first list that has more items than are merged; one of plain values is not merged.

@@ -21,6 +21,22 @@ func TestValidate(t *testing.T) {
 			{"spec.containers[0].ports", "must have at most 500 items"},
 		},
 		`{"spec":{"containers":[{"name":"worker","args":[` + strings.Repeat(`"a",`, mostItems) + `"b"]}]}}`: nil,
+		`{"spec":{"containers":[{"name":"worker","resources":{"limits":{"$retainKeys":"1"},"requests":{"$patch":1}}}]}}`: {
+			{`spec.containers[0].resources.limits["$retainKeys"]`, directive("$retainKeys")},
+			{`spec.containers[0].resources.requests["$patch"]`, directive("$patch")},
+		},
+		`{"spec":{"nodeSelector":{"$patch":"replace","zone":"a"}}}`: {
+			{`spec.nodeSelector["$patch"]`, directive("$patch")},
+		},
+		`{"metadata":{"labels":{"$setElementOrder/a":"b"}}}`: {
+			{`metadata.labels["$setElementOrder/a"]`, directive("$setElementOrder/a")},
+		},
+		`{"spec":{"overhead":{"cpu":"1e-9999999"}}}`: {
+			{
+				"spec.overhead.cpu",
+				"the exponent of quantity 1e-9999999 exceeds the limit of 3 digits: write a smaller number",
+			},
+		},
 		`{"spec":{"tolerations":"x"}}`:        {{"spec.tolerations", "must be a list, not a string"}},
 		`{"metadata":{"labels":["a"]}}`:       {{"metadata.labels", "must be a mapping, not a list"}},
 		`{"spec":{"restartPolicy":"Always"}}`: {{"spec.restartPolicy", "is set by tegen"}},
@@ -40,6 +56,10 @@ func TestValidate(t *testing.T) {
 			t.Errorf("%s (-want +got):\n%s", patch, diff)
 		}
 	}
+}
+
+func directive(key string) string {
+	return `key "` + key + `" is a directive of a patch, which a podTemplate cannot contain: remove it`
 }
 
 // TestApply: containers and volumes merge by name, what the patch does not name stays.

@@ -95,11 +95,13 @@ fmt: ## Format Go and CUE
 	$(TOOLS) cue fmt ./schema
 
 .PHONY: fuzz
-fuzz: ## Fuzz the loader, the printer and the APIs of the rendezvous, each for FUZZTIME (default 10m)
+fuzz: ## Fuzz the loader, custom resources, pod templates, the printer and the rendezvous, each for FUZZTIME (default 10m)
 	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./schema -run '^$$' -fuzz FuzzDefinitions -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./schema -run '^$$' -fuzz FuzzDecode -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./internal/structural -run '^$$' -fuzz FuzzPlain -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
+	go test ./internal/apis -run '^$$' -fuzz FuzzObject -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
+	go test ./internal/podpatch -run '^$$' -fuzz FuzzPatch -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./internal/manifest -run '^$$' -fuzz FuzzAppend -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/torchetcd -run '^$$' -fuzz FuzzParseState -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./rendezvous/keys -run '^$$' -fuzz FuzzHandler -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)

@@ -105,8 +105,10 @@ func dnsNames(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	}
 	for _, obj := range objs {
 		if w := apis.WorkloadOf(obj); w != nil {
-			for _, name := range w.Services() {
-				bad("Service", name, validation.IsDNS1035Label(name))
+			for _, made := range w.Services() {
+				for name := range made.Names() {
+					bad("Service", name, validation.IsDNS1035Label(name))
+				}
 			}
 			for _, set := range w.PodSets() {
 				name := set.Name

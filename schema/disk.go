@@ -61,6 +61,21 @@ func usualCompanionMemory() resource.Quantity {
 	return resource.MustParse(usual.Field("memory").Value.Text)
 }
 
+// leastVolume is the smallest volume of a store: a companion has two files of its log of 16Mi each, and accepts writes
+// while 48Mi are free; an etcd has two files of 64Mi. The database comes on top, and the file system takes a part.
+const leastVolume = "256Mi"
+
+// storeVolumes refuses a volume on which a store would start and then accept no write.
+func (r *validation) storeVolumes() {
+	z, least := &r.Spec.Rendezvous, resource.MustParse(leastVolume)
+	for at, v := range map[string]*EtcdStorage{"companion": z.Companion.Storage, "etcd": z.Etcd.Storage} {
+		if v != nil && v.Size.Cmp(least) < 0 {
+			r.fail("spec.rendezvous."+at+".storage.size", "range", "%s is below the minimum of %s: the store's log and "+
+				"database would not fit, and it would refuse writes. Use 1Gi", &v.Size, leastVolume)
+		}
+	}
+}
+
 // storeDisks refuses less local disk than a store fills: its pod would be evicted, and the run of all with it.
 func (r *validation) storeDisks() {
 	s := &r.Spec

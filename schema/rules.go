@@ -36,6 +36,7 @@ var rules = slices.Concat([]rule{
 	{(*validation).program, "framework launcher bytescheduler.mode mpi.launch command args script"},
 	{(*validation).script, "script framework launcher bytescheduler.mode mpi.launch command args identity"},
 	{(*validation).environment, "env framework launcher target network.collective checkpoint"},
+	{(*validation).barePods, "target workers"},
 	{(*validation).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
 	{
 		(*validation).master,
@@ -48,6 +49,7 @@ var rules = slices.Concat([]rule{
 		(*validation).storeDisks,
 		"workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles",
 	},
+	{(*validation).storeVolumes, "rendezvous.companion rendezvous.etcd"},
 	{(*validation).nodes, "placement roles groups"},
 	{(*validation).spot, "placement"},
 	{(*validation).managedBy, "managedBy target gang"},
@@ -254,6 +256,34 @@ func (r *validation) workers() {
 		r.fail("spec.rendezvous.maxRestarts", "requires",
 			"an elastic job (min %d, max %d) restarts its processes when membership changes: at least 1", w.Min, w.Max)
 	}
+}
+
+// maxBarePods bounds what bare pods hold together: each is an object with a copy of the job's texts.
+const maxBarePods = 64 << 20
+
+// barePods refuses so many bare pods of a job so long that they do not fit in memory.
+func (r *validation) barePods() {
+	if r.Spec.Target != TargetPods {
+		return
+	}
+	if size := weightOf(r.root); size*int(r.Spec.Workers.Replicas) > maxBarePods {
+		r.fail("spec.workers", "size", "%d bare pods, each with the job's %d KiB, exceed the limit of %d MiB: use "+
+			"target %s, whose pods share one template, or shorten the job", r.Spec.Workers.Replicas, size>>10,
+			maxBarePods>>20, TargetJob)
+	}
+}
+
+// weightOf is about how many bytes a tree takes in an object.
+func weightOf(n *structural.Node) int {
+	const each = 16 // beside its text
+	size := each + len(n.Text)
+	for _, e := range n.Fields {
+		size += len(e.Key) + weightOf(e.Value)
+	}
+	for _, item := range n.Items {
+		size += weightOf(item)
+	}
+	return size
 }
 
 // MasterVariables are what the operator of a Master sets behind a pod's own variables, of which the later counts

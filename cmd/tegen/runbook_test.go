@@ -353,7 +353,8 @@ func (w *rendering) checkPods(selector, container string) string {
 					all[l.Key] = wanted
 				}
 			case l.Key == "batch.kubernetes.io/job-name" && l.Value == "":
-				if wanted, _ := parsed.RequiresExactMatch(l.Key); slices.Contains(set.Jobs, wanted) {
+				if wanted, _ := parsed.RequiresExactMatch(l.Key); slices.Contains(set.Jobs, wanted) || set.JobEach &&
+					strings.HasPrefix(wanted, set.Name+"-") {
 					all[l.Key] = wanted
 				}
 			}

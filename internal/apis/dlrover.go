@@ -76,9 +76,9 @@ func (s *DLRoverJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 // DLRoverMasterService is the name of the Service of a job's master.
 func DLRoverMasterService(job string) string { return "elasticjob-" + job + "-" + DLRoverMaster }
 
-func (s *DLRoverJobSpec) services(m *metav1.ObjectMeta) []string {
+func (s *DLRoverJobSpec) services(m *metav1.ObjectMeta) []ServiceSet {
 	workers := s.podSets(m)[1:]
-	return append([]string{DLRoverMasterService(m.Name)}, numbered(workers)...)
+	return append(oneService(DLRoverMasterService(m.Name)), numbered(workers)...)
 }
 
 var dlrover = Controller{

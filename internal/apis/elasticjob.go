@@ -35,7 +35,7 @@ func (s *TorchElasticJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 	return kubeflowPodSets(m.Name, "spec.replicaSpecs", s.ReplicaSpecs, Dial{"spec.rdzvEndpoint", s.RdzvEndpoint})
 }
 
-func (s *TorchElasticJobSpec) services(m *metav1.ObjectMeta) []string {
+func (s *TorchElasticJobSpec) services(m *metav1.ObjectMeta) []ServiceSet {
 	return numbered(s.podSets(m))
 }
 

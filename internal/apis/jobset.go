@@ -88,18 +88,35 @@ func (s *JobSetSpec) subdomain(name string) string {
 	return name
 }
 
-func (s *JobSetSpec) services(m *metav1.ObjectMeta) []string { return []string{s.subdomain(m.Name)} }
+func (s *JobSetSpec) services(m *metav1.ObjectMeta) []ServiceSet {
+	return oneService(s.subdomain(m.Name))
+}
 
+// MostChildJobs is how many child Jobs of a JobSet are listed: as many as a TrainingJob may have workers.
+const MostChildJobs = 4096
+
+// excess is the field with which a JobSet exceeds MostChildJobs.
+func (s *JobSetSpec) excess() Excess {
+	all := 0
+	for i := range s.ReplicatedJobs {
+		if all += int(max(s.ReplicatedJobs[i].Replicas, 1)); all > MostChildJobs {
+			return Excess{fmt.Sprintf("spec.replicatedJobs[%d].replicas", i), all, MostChildJobs}
+		}
+	}
+	return Excess{}
+}
+
+// podSets are one for each child Job, of no more than MostChildJobs.
 func (s *JobSetSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 	for i := range s.ReplicatedJobs {
 		j := &s.ReplicatedJobs[i]
-		for n := range max(j.Replicas, 1) {
+		for n := range min(int(max(j.Replicas, 1)), MostChildJobs-len(all)) {
 			job := fmt.Sprintf("%s-%s-%d", m.Name, j.Name, n)
 			set := jobSpecSet(fmt.Sprintf("spec.replicatedJobs[%d].template.spec.template", i), &j.Template.Spec, job)
 			if !set.Numbered && j.Template.Spec.CompletionMode == nil { // JobSet's webhook sets it
 				set.Numbered, set.Labels = true, append(set.Labels, indexLabel)
 			}
-			set.Labels = append(set.Labels, Label{Key: jobIndexLabel, Value: strconv.Itoa(int(n))})
+			set.Labels = append(set.Labels, Label{Key: jobIndexLabel, Value: strconv.Itoa(n)})
 			set.Jobs, set.Subdomain = []string{job}, s.subdomain(m.Name)
 			set.Annotations = append([]string{jobIndexLabel}, jobSetKeys...)
 			if s.Coordinator != nil {

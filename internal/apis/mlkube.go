@@ -39,10 +39,10 @@ func (s *MxJobSpec) podName(name string, r *MxReplicaSpec) string {
 }
 
 // services are that of the scheduler, which the others dial.
-func (s *MxJobSpec) services(m *metav1.ObjectMeta) (all []string) {
+func (s *MxJobSpec) services(m *metav1.ObjectMeta) (all []ServiceSet) {
 	for i := range s.ReplicaSpecs {
 		if r := &s.ReplicaSpecs[i]; r.MxReplicaType == "SCHEDULER" {
-			all = append(all, s.podName(m.Name, r)+"-0")
+			all = append(all, ServiceSet{Name: s.podName(m.Name, r) + "-0"})
 		}
 	}
 	return all
@@ -62,9 +62,9 @@ func (s *MxJobSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 			Numbered: true,
 			Random:   1,
 			ByJobs:   true,
+			JobEach:  true,
 			Labels:   jobLabels(""),
 		}
-		set.Jobs = numbered([]PodSet{set})
 		all = append(all, set)
 	}
 	return all

@@ -30,7 +30,7 @@ const (
 )
 
 // services is the one Service, for the launcher and the workers (newJobService in pkg/controller).
-func (s *MPIJobSpec) services(m *metav1.ObjectMeta) []string { return []string{m.Name} }
+func (s *MPIJobSpec) services(m *metav1.ObjectMeta) []ServiceSet { return oneService(m.Name) }
 
 func (s *MPIJobSpec) podSets(m *metav1.ObjectMeta) (all []PodSet) {
 	if launcher, ok := s.MPIReplicaSpecs[MPILauncher]; ok {

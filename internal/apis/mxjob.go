@@ -21,7 +21,7 @@ type MXJobSpec struct {
 }
 
 // The controller makes a headless Service for each pod, of the pod's name (pkg/controller.v1/common/service.go).
-func (s *MXJobSpec) services(m *metav1.ObjectMeta) []string { return numbered(s.podSets(m)) }
+func (s *MXJobSpec) services(m *metav1.ObjectMeta) []ServiceSet { return numbered(s.podSets(m)) }
 
 func (s *MXJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 	return addPort(kubeflowPodSets(m.Name, "spec.mxReplicaSpecs", s.MXReplicaSpecs),

@@ -51,7 +51,7 @@ func (s *PyTorchJobSpec) podSets(m *metav1.ObjectMeta) []PodSet {
 }
 
 // The operator makes a headless Service for each pod, of the pod's name.
-func (s *PyTorchJobSpec) services(m *metav1.ObjectMeta) []string { return numbered(s.podSets(m)) }
+func (s *PyTorchJobSpec) services(m *metav1.ObjectMeta) []ServiceSet { return numbered(s.podSets(m)) }
 
 var trainingOperator = Controller{
 	Name:  "Kubeflow Training Operator",

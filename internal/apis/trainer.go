@@ -84,8 +84,16 @@ type JobSetTemplate struct {
 	Spec     JobSetSpec        `json:"spec"`
 }
 
-func (s *TrainingRuntimeSpec) services(m *metav1.ObjectMeta) []string {
+func (s *TrainingRuntimeSpec) services(m *metav1.ObjectMeta) []ServiceSet {
 	return s.Template.Spec.services(m)
+}
+
+func (s *TrainingRuntimeSpec) excess() Excess {
+	e := s.Template.Spec.excess()
+	if e.Path != "" {
+		e.Path = "spec.template." + e.Path
+	}
+	return e
 }
 
 // podSets are those of the TrainJob that has the runtime's own name, as tegen renders them.

@@ -81,9 +81,9 @@ type VCDependsOn struct {
 const VCRunAnnotation = "scheduling.k8s.io/group-name"
 
 // services has the one of the svc plugin.
-func (s *VCJobSpec) services(m *metav1.ObjectMeta) []string {
+func (s *VCJobSpec) services(m *metav1.ObjectMeta) []ServiceSet {
 	if _, ok := s.Plugins["svc"]; ok {
-		return []string{m.Name}
+		return oneService(m.Name)
 	}
 	return nil
 }

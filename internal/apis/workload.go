@@ -2,6 +2,7 @@ package apis
 
 import (
 	"fmt"
+	"iter"
 	"reflect"
 	"strings"
 
@@ -17,8 +18,10 @@ type Workload interface {
 	metav1.Object
 	// PodSets are the pods, a set for each template.
 	PodSets() []PodSet
-	// Services are the names of the Services that the controller makes, all headless.
-	Services() []string
+	// Services are those that the controller makes, all headless.
+	Services() []ServiceSet
+	// Excess is the first field with a number that makes more Jobs than PodSets lists; its path is "" if there is none.
+	Excess() Excess
 	// Suspended reports whether the controller makes no pods yet, or the scheduler leaves the pod alone.
 	Suspended() bool
 }
@@ -75,6 +78,8 @@ type PodSet struct {
 	// ByJobs reports that Jobs make the pods: the object itself, or those between it and the pods, which Jobs names.
 	ByJobs bool
 	Jobs   []string
+	// JobEach reports that each pod has a Job named like the pod, less its random letters, in place of Jobs.
+	JobEach bool
 	// Labels and Annotations are what the controller puts on the pods beside the template's.
 	Labels      []Label
 	Annotations []string
@@ -111,17 +116,53 @@ func (p *PodSet) Numbers() int32 {
 
 // HasNumber reports whether a pod has that number.
 func (p *PodSet) HasNumber(n int) bool {
-	return int(p.First) <= n && n < int(p.First+p.Numbers())
+	return int(p.First) <= n && n < int(p.First)+int(p.Numbers())
 }
 
-// numbered are the names of all pods, where each has a Service of its own name.
-func numbered(sets []PodSet) (names []string) {
-	for _, set := range sets {
-		for i := range set.Replicas {
-			names = append(names, fmt.Sprintf("%s-%d", set.Name, set.First+i))
+// ServiceSet is one Service, or a Service for each pod of a set. Its numbers come from the input, so that nothing but
+// Names lists them.
+type ServiceSet struct {
+	Name string
+	// Numbered reports that a dash and a number follow in the name, for so many numbers counted from First.
+	Numbered     bool
+	First, Count int32
+}
+
+// HasNumber reports whether there is a Service with a number.
+func (s *ServiceSet) HasNumber(n int) bool {
+	return s.Numbered && int(s.First) <= n && n < int(s.First)+int(s.Count)
+}
+
+// Names lists the Services. Call it only for sets whose number of pods is bounded.
+func (s *ServiceSet) Names() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		if !s.Numbered {
+			yield(s.Name)
+			return
+		}
+		for i := range s.Count {
+			if !yield(fmt.Sprintf("%s-%d", s.Name, int(s.First)+int(i))) {
+				return
+			}
 		}
 	}
-	return names
+}
+
+// oneService is a Service of that name.
+func oneService(name string) []ServiceSet { return []ServiceSet{{Name: name}} }
+
+// numbered are the Services of pods that each have one of their own name.
+func numbered(sets []PodSet) (all []ServiceSet) {
+	for i := range sets {
+		all = append(all, ServiceSet{sets[i].Name, true, sets[i].First, sets[i].Replicas})
+	}
+	return all
+}
+
+// Excess is a number of an object that is larger than the limit.
+type Excess struct {
+	Path         string // spec.replicatedJobs[0].replicas
+	Count, Limit int
 }
 
 // jobLabels are what the controller of a Job puts on its pods; name is "" where several Jobs make them.
@@ -167,9 +208,10 @@ type builtInWorkload[O metav1.Object] struct {
 	suspended func(O) bool
 }
 
-func (w builtInWorkload[O]) PodSets() []PodSet  { return []PodSet{w.podSet(w.object)} }
-func (w builtInWorkload[O]) Services() []string { return nil }
-func (w builtInWorkload[O]) Suspended() bool    { return w.suspended != nil && w.suspended(w.object) }
+func (w builtInWorkload[O]) PodSets() []PodSet      { return []PodSet{w.podSet(w.object)} }
+func (w builtInWorkload[O]) Services() []ServiceSet { return nil }
+func (w builtInWorkload[O]) Excess() Excess         { return Excess{} }
+func (w builtInWorkload[O]) Suspended() bool        { return w.suspended != nil && w.suspended(w.object) }
 
 // PodSets asks the spec for the pods that its controller makes.
 func (c *Custom[S]) PodSets() []PodSet {
@@ -179,8 +221,16 @@ func (c *Custom[S]) PodSets() []PodSet {
 	return nil
 }
 
+// Excess asks the spec, if its pods are listed by a number in it.
+func (c *Custom[S]) Excess() Excess {
+	if s, ok := any(&c.Spec).(interface{ excess() Excess }); ok {
+		return s.excess()
+	}
+	return Excess{}
+}
+
 // Services asks the spec for the Services that its controller makes.
-func (c *Custom[S]) Services() []string {
+func (c *Custom[S]) Services() []ServiceSet {
 	if s, ok := any(&c.Spec).(podMaker); ok {
 		return s.services(&c.ObjectMeta)
 	}
@@ -190,7 +240,7 @@ func (c *Custom[S]) Services() []string {
 // podMaker is the spec of a custom resource whose controller makes pods.
 type podMaker interface {
 	podSets(m *metav1.ObjectMeta) []PodSet
-	services(m *metav1.ObjectMeta) []string
+	services(m *metav1.ObjectMeta) []ServiceSet
 }
 
 // Suspended looks where custom resources have the field.

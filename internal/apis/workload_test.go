@@ -125,9 +125,9 @@ var workloads = map[string]struct {
 			"{RuntimeId: r, replicaSpecs: " +
 			"[{mxReplicaType: SCHEDULER, " + pod + "}, {mxReplicaType: WORKER, replicas: 2, " + pod + "}]}}",
 		[]string{
-			"spec.replicaSpecs[0].template 1 m-scheduler-r-{0..0}-* by Jobs m-scheduler-r-0; job-name " +
+			"spec.replicaSpecs[0].template 1 m-scheduler-r-{0..0}-* by a Job each; job-name " +
 				"batch.kubernetes.io/job-name controller-uid batch.kubernetes.io/controller-uid",
-			"spec.replicaSpecs[1].template 2 m-worker-r-{0..1}-* by Jobs m-worker-r-0 m-worker-r-1; job-name " +
+			"spec.replicaSpecs[1].template 2 m-worker-r-{0..1}-* by a Job each; job-name " +
 				"batch.kubernetes.io/job-name controller-uid batch.kubernetes.io/controller-uid",
 			"makes m-scheduler-r-0",
 		},
@@ -161,7 +161,11 @@ func TestWorkloads(t *testing.T) {
 			for _, s := range w.PodSets() {
 				got = append(got, words(&s))
 			}
-			if services := w.Services(); len(services) > 0 {
+			var services []string
+			for _, set := range w.Services() {
+				services = slices.AppendSeq(services, set.Names())
+			}
+			if len(services) > 0 {
 				got = append(got, "makes "+strings.Join(services, " "))
 			}
 			if w.Suspended() {
@@ -191,7 +195,9 @@ func words(s *apis.PodSet) string {
 	if s.Subdomain != "" {
 		line += " " + s.Subdomain
 	}
-	if s.ByJobs {
+	if s.JobEach {
+		line += " by a Job each"
+	} else if s.ByJobs {
 		line += " " + strings.Join(append([]string{"by Jobs"}, s.Jobs...), " ")
 	}
 	var labels []string

@@ -38,7 +38,17 @@ type Finding struct {
 	Text string `json:"-"` // the line for people, where it is not place, object, field and message
 }
 
+// inOneLine keeps a finding in its line: parts of it are names and values that somebody else chose.
+var inOneLine = strings.NewReplacer("\n", `\n`, "\r", `\r`)
+
 func (f Finding) String() string {
+	if f.Rule == toolError { // an error of another program may have several lines
+		return f.text()
+	}
+	return inOneLine.Replace(f.text())
+}
+
+func (f Finding) text() string {
 	if f.Text != "" {
 		return f.Text
 	}
@@ -130,6 +140,9 @@ func (l List) Sorted() List {
 	return out
 }
 
+// toolError is the rule of an error that is not made of findings.
+const toolError = "tool/error"
+
 // lister is an error that is made of findings.
 type lister interface {
 	error
@@ -171,7 +184,7 @@ func of(err error) List {
 	case errors.As(err, &own):
 		return within(err, own, slices.Clone(own.Findings()))
 	}
-	return List{{Rule: "tool/error", Level: Error, Message: err.Error()}}
+	return List{{Rule: toolError, Level: Error, Message: err.Error()}}
 }
 
 // within puts the words that an error has around the findings in front of the first of them.

@@ -151,6 +151,11 @@ var Rules = []Rule{
 	},
 
 	{
+		"reference/limit", "A number or quantity of an object is too large for its references to be checked.",
+		"Reduce the number to the limit that the message names.",
+	},
+
+	{
 		"crd/dropped", "An API server would drop a field of a custom resource without a word.",
 		"Remove the field, or install a definition that has it.",
 	},
@@ -186,6 +191,10 @@ var Rules = []Rule{
 	{
 		"tool/error", "Something failed that has no place: a file that is not there, an overlay that cannot be built.",
 		"Correct what the message names.",
+	},
+	{
+		InternalRule, "A fault of tegen ended the work on a job; the exit code is 2.",
+		"Report it at " + issues + " with the job and the message.",
 	},
 	{"tool/usage", "The command line is wrong.", "Correct the flag or argument: --help describes each."},
 }

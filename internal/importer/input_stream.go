@@ -18,9 +18,10 @@ type stream struct {
 
 func (s *stream) read(src schema.Source) {
 	found, errs := manifest.ReadLoosely(src.Name, src.Data)
+	isTemplate := len(errs) > 0 && bytes.Contains(src.Data, []byte("{{"))
 	for _, err := range errs {
 		file, why, _ := strings.Cut(err.Error(), ": ")
-		if bytes.Contains(src.Data, []byte("{{")) {
+		if isTemplate {
 			why += "; it has {{ }} of a template in it: import what the template makes"
 		}
 		s.notes = append(s.notes, Note{File: file, Verdict: Unread, Why: why})

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -133,7 +134,7 @@ func (d *draft) children(child view) {
 func (d *draft) ofChildren(o *object, child view) (all []addresses) {
 	n, _ := d.get("spec.workers.slices").number()
 	service := cmp.Or(o.view().at("spec", "network", "subdomain").text(), o.name)
-	for i := range max(n, 1) {
+	for i := range min(max(n, 1), apis.MostChildJobs) { // the schema refuses more
 		all = append(all, addresses{
 			fmt.Sprintf("%s-%s-%d-", o.name, child.at("name").text(), i), service,
 			fmt.Sprintf("%s-worker-%d-", d.name(), i), d.name(), 0,

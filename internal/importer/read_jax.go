@@ -106,12 +106,15 @@ func (d *draft) coordinator(e view) {
 	}
 }
 
+// mostDevices are the accelerators of a worker that the schema accepts.
+const mostDevices = 1024
+
 // allDevices are the numbers of all accelerators of a worker.
 func (d *draft) allDevices() string {
 	n, _ := d.get("spec.resources.gpu").number()
 	ids := []string{"0"}
 	if strings.HasSuffix(d.get("spec.resources.gpuResource").text(), "/gpu") {
-		for i := int64(1); i < n; i++ {
+		for i := int64(1); i < min(n, mostDevices); i++ {
 			ids = append(ids, strconv.FormatInt(i, 10))
 		}
 	}

@@ -199,8 +199,10 @@ func (b *builder) add(concern string, obj runtime.Object) {
 	if w == nil {
 		return
 	}
-	for _, name := range w.Services() {
-		b.services[name] = true
+	for _, set := range w.Services() {
+		for name := range set.Names() { // of a job, whose workers are few
+			b.services[name] = true
+		}
 	}
 	sets := podSets(w, gvk)
 	b.addPods(sets)

@@ -30,6 +30,11 @@ func podSets(w apis.Workload, of kind.GroupVersionKind) (all []*PodSet) {
 		}
 		s := podSet(&p, w.GetNamespace())
 		s.Owner, s.Jobs = cmp.Or(p.Owner, owner(w, of)), p.Jobs
+		if p.JobEach {
+			for _, pod := range s.Pods {
+				s.Jobs = append(s.Jobs, strings.TrimSuffix(pod.Name, random))
+			}
+		}
 		s.Suspended, s.Finishes = suspended, s.Helper && p.ByJobs
 		all = append(all, s)
 	}

@@ -247,7 +247,7 @@ func (c *checker) endpoint(w *workload, at place, e endpoint) {
 		return
 	}
 	svc, ok := c.objects[to].(*corev1.Service)
-	if c.made[to] {
+	if c.makes(to) {
 		// a controller's: its pods, any port
 		svc = &corev1.Service{Spec: corev1.ServiceSpec{Selector: map[string]string{"": ""}}}
 	} else if !ok || svc.Spec.Type == corev1.ServiceTypeExternalName {

@@ -1,6 +1,7 @@
 package refs
 
 import (
+	"fmt"
 	"reflect"
 	"slices"
 	"strconv"
@@ -54,8 +55,12 @@ type index struct {
 	// the names of objects known by name only whose pods may be.
 	numbered map[[2]string][]*workload
 	opaque   map[[2]string]bool
-	// made has the Services that controllers of custom resources make.
-	made map[id]bool
+	// made has the Services that controllers of custom resources make, and madeNumbered those named <key>-<number>.
+	made         map[id]bool
+	madeNumbered map[[2]string][]apis.ServiceSet
+	// excess has the objects that the limits leave out, and manyJobs counts the child Jobs of all JobSets.
+	excess   []excess
+	manyJobs int
 	// claims has the workloads that make claims named <key>-<number>.
 	claims map[id][]*workload
 }
@@ -82,6 +87,11 @@ func newIndex(objs []runtime.Object) *index {
 
 func (x *index) add(obj runtime.Object, meta metav1.Object) {
 	key := idOf(obj, meta)
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		if at, err := apis.CheckQuantities(u.GroupVersionKind(), u.Object); err != nil {
+			x.excess = append(x.excess, excess{key, at.String(), "quantity", err.Error()})
+		}
+	}
 	made := apis.WorkloadOf(obj)
 	custom := isCustom(obj)
 	// A custom resource without a namespace may be cluster-scoped.
@@ -105,12 +115,52 @@ func (x *index) add(obj runtime.Object, meta metav1.Object) {
 	if made == nil {
 		return
 	}
-	for _, name := range made.Services() {
-		put(&x.made, id{"Service", key.namespace, name}, true)
+	for _, set := range made.Services() {
+		if base := [2]string{key.namespace, set.Name}; set.Numbered {
+			put(&x.madeNumbered, base, append(x.madeNumbered[base], set))
+		} else {
+			put(&x.made, id{"Service", key.namespace, set.Name}, true)
+		}
 	}
-	for _, set := range made.PodSets() {
-		x.addPods(newWorkload(obj, made, key, &set))
+	sets := made.PodSets()
+	if more := made.Excess(); more.Path != "" {
+		x.excess = append(x.excess, excess{
+			key, more.Path, strconv.Itoa(more.Count) + " child Jobs",
+			fmt.Sprintf("more than the limit of %d; reduce the number", more.Limit),
+		})
+	} else if x.manyJobs += max(0, len(sets)-1); x.manyJobs > mostChildJobs {
+		x.excess = append(x.excess, excess{
+			key, "spec", strconv.Itoa(x.manyJobs) + " child Jobs of all JobSets",
+			fmt.Sprintf("more than the limit of %d; check fewer JobSets at a time", mostChildJobs),
+		})
+		return
 	}
+	for i := range sets {
+		x.addPods(newWorkload(obj, made, key, &sets[i]))
+	}
+}
+
+// mostChildJobs are child Jobs of all JobSets of a set of objects.
+const mostChildJobs = 100_000
+
+// excess is an object with a value that is larger than its limit.
+type excess struct {
+	id
+	path, what, why string
+}
+
+// makes reports whether a controller of a custom resource makes the Service.
+func (x *index) makes(i id) bool {
+	if i.kind != "Service" {
+		return false
+	}
+	if x.made[i] {
+		return true
+	}
+	base, n, ok := cutOrdinal(i.name)
+	return ok && slices.ContainsFunc(x.madeNumbered[[2]string{i.namespace, base}], func(s apis.ServiceSet) bool {
+		return s.HasNumber(n)
+	})
 }
 
 // isCustom reports whether an object is known by kind and name only.
@@ -164,7 +214,7 @@ func (x *index) addPods(w *workload) {
 // has reports whether the object exists: in the set, made by a StatefulSet of
 // the set, or in every cluster.
 func (x *index) has(i id) bool {
-	if _, ok := x.objects[i]; ok || x.made[i] {
+	if _, ok := x.objects[i]; ok || x.makes(i) {
 		return true
 	}
 	switch i.kind {

@@ -53,7 +53,7 @@ func (o Object) compare(b Object) int {
 // link notes a reference for Links. An account or a Service of every cluster is of no interest.
 func (c *checker) link(from *object, to id, how How, port string) {
 	_, inSet := c.objects[to]
-	if c.follow != nil && (inSet || c.made[to] || from.expects(to)) {
+	if c.follow != nil && (inSet || c.makes(to) || from.expects(to)) {
 		c.follow(Link{From: from.object(), To: to.object(), How: how, Port: port})
 	}
 }

@@ -55,6 +55,7 @@ const (
 	ruleAnnotation = "annotation"
 	ruleDelivery   = "delivery"
 	ruleMoved      = "moved"
+	ruleLimit      = "limit"
 )
 
 // Check returns the references of objs that do not resolve, sorted by object
@@ -62,6 +63,9 @@ const (
 func Check(objs []runtime.Object) []Broken {
 	c := &checker{index: newIndex(objs)}
 	c.duplicateNames()
+	for _, e := range c.excess {
+		c.broken(ruleLimit, &object{id: e.id}, place{path: e.path}, e.what, e.why)
+	}
 	c.walk(objs)
 	for _, obj := range objs {
 		c.delivery(obj)

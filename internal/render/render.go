@@ -32,7 +32,15 @@ type Bundle struct {
 	Files   []File
 	Expects []string // Kind/name of what its objects name and others make
 
-	ids []string
+	ids  []string
+	made []madeServices
+}
+
+// madeServices are Services that a controller makes, for numbers that the job has; base is their name without number,
+// in the form of an id.
+type madeServices struct {
+	base string
+	apis.ServiceSet
 }
 
 // File is the objects of one concern as a YAML stream.
@@ -49,15 +57,29 @@ func Jobs(jobs []*schema.Job, only []string) ([]Bundle, error) { return renderAl
 // Thousands of them are as large as their YAML.
 func Printed(jobs []*schema.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, true) }
 
+// maxOutput bounds the YAML of all bundles, which is held in memory: 8 MiB of jobs may have millions of pods.
+const maxOutput = 256 << 20
+
+func (b *Bundle) size() (bytes int64) {
+	for _, f := range b.Files {
+		bytes += int64(len(f.YAML))
+	}
+	return bytes
+}
+
 func renderAll(jobs []*schema.Job, only []string, printed bool) ([]Bundle, error) {
 	bundles := make([]Bundle, len(jobs))
 	errs := make([]error, len(jobs))
-	var next atomic.Int64
+	var next, size atomic.Int64
 	var wg sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), len(jobs)) {
 		wg.Go(func() {
 			for i := int(next.Add(1)) - 1; i < len(jobs); i = int(next.Add(1)) - 1 {
-				bundles[i], errs[i] = bundle(jobs[i], only)
+				if size.Load() > maxOutput {
+					return
+				}
+				bundles[i], errs[i] = guardedBundle(jobs[i], only)
+				size.Add(bundles[i].size())
 				if printed {
 					bundles[i].Job, jobs[i] = nil, nil
 				}
@@ -65,6 +87,10 @@ func renderAll(jobs []*schema.Job, only []string, printed bool) ([]Bundle, error
 		})
 	}
 	wg.Wait()
+	if size.Load() > maxOutput {
+		return nil, fmt.Errorf("the objects of these jobs exceed the limit of %d MiB: render fewer jobs at a time",
+			maxOutput>>20)
+	}
 	if err := errors.Join(append(errs, duplicates(bundles))...); err != nil {
 		return nil, err
 	}
@@ -73,6 +99,20 @@ func renderAll(jobs []*schema.Job, only []string, printed bool) ([]Bundle, error
 
 // buffers are for a file's text while it grows.
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// guardedBundle is bundle that turns a panic, which would end the whole program, into an error about the one job.
+func guardedBundle(job *schema.Job, only []string) (b Bundle, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			f := finding.Finding{
+				Rule: finding.InternalRule, Level: finding.Error,
+				Message: fmt.Sprintf("job %q: %s", job.Metadata.Name, finding.Internal(r)),
+			}
+			b, err = Bundle{Summary: &schema.Summary{Name: job.Metadata.Name}}, finding.List{f.At(job.Position())}
+		}
+	}()
+	return bundle(job, only)
+}
 
 func bundle(job *schema.Job, only []string) (Bundle, error) {
 	b := Bundle{Job: job, Summary: job.Summary()}
@@ -91,8 +131,12 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 			}
 			b.ids = append(b.ids, id(obj))
 			if w := apis.WorkloadOf(obj); w != nil {
-				for _, name := range w.Services() { // which its controller makes
-					b.ids = append(b.ids, objectID("Service", w.GetNamespace(), name))
+				for _, set := range w.Services() { // which its controller makes
+					if base := objectID("Service", w.GetNamespace(), set.Name); set.Numbered {
+						b.made = append(b.made, madeServices{base, set})
+					} else {
+						b.ids = append(b.ids, base)
+					}
 				}
 			}
 			if m, err := meta.Accessor(obj); err == nil && m.GetAnnotations()[names.Expects] != "" {
@@ -140,30 +184,6 @@ func objectID(kind, namespace, name string) string {
 		name = namespace + "/" + name
 	}
 	return kind + " " + name
-}
-
-// duplicates finds objects that two bundles both hold, or the controllers of their custom resources make: applied one
-// after the other, each would undo the other.
-func duplicates(bundles []Bundle) error {
-	var list finding.List
-	owner := make(map[string]*schema.Summary, 6*len(bundles))
-	for _, b := range bundles {
-		for _, id := range b.ids {
-			if first, ok := owner[id]; ok && first != b.Summary {
-				advice := "give it another name in one of them, or name it there as existing"
-				if strings.HasPrefix(id, objectID("Namespace", "", "")) {
-					advice = "leave createNamespace out in one of them"
-				}
-				list = append(list, finding.Finding{
-					Rule: "render/duplicate", Level: finding.Error,
-					Message: fmt.Sprintf("%s would be rendered by job %q too (%s): %s", id, first.Name,
-						first.Position(), advice),
-				}.At(b.Summary.Position()))
-			}
-			owner[id] = b.Summary
-		}
-	}
-	return list.Err()
 }
 
 // Write writes bundles as one YAML stream.

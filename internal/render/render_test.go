@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -85,6 +86,44 @@ func TestDuplicatesOfControllers(t *testing.T) {
 	if _, err := Jobs(all, nil); err == nil || !strings.Contains(err.Error(),
 		`Service ml/j0-worker-0 would be rendered by job "j0" too`) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestDuplicateRanges: Services that two controllers make for their pods are compared without a list of them.
+func TestDuplicateRanges(t *testing.T) {
+	all := jobs(t, ", target: pytorchjob", ", target: pytorchjob")
+	all[1].Metadata.Name = all[0].Metadata.Name
+	const want = `1.yaml:1:1: Service ml/j0-worker-0 would be rendered by job "j0" too`
+	if _, err := Jobs(all, nil); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
+// TestPanic: a fault of a generator in one job is an error about this job, and hides no finding of another.
+func TestPanic(t *testing.T) {
+	const limits = ", resources: {gpu: 1, cpu: 1, memory: 1Gi}"
+	const etcd = ", rendezvous: {backend: etcd, store: etcd, etcd: {name: shared}}"
+	all := jobs(t, etcd, limits, etcd)
+	// The schema refuses the directive, at which Kubernetes' merge fails.
+	all[1].Spec.PodTemplate = []byte(`{"spec":{"containers":[{"name":"worker","resources":` +
+		`{"limits":{"$retainKeys":"1"}}}]}}`)
+	bundles, err := Jobs(all, nil)
+	if err == nil || bundles != nil {
+		t.Fatalf("%d bundles, %v", len(bundles), err)
+	}
+	list := finding.Of(err)
+	if !list.HasInternal() || len(list) < 2 || list[0].Line != 1 || list[0].File != "1.yaml" {
+		t.Fatalf("%v", list)
+	}
+	for _, want := range []string{
+		`job "j1": internal error: merging podTemplate: `, "(podpatch/podpatch.go:", "Report it at https://",
+	} {
+		if !strings.Contains(list[0].Message, want) {
+			t.Errorf("the message lacks %q: %s", want, list[0])
+		}
+	}
+	if !strings.Contains(list[1].String(), "2.yaml:1:1") || !strings.Contains(list[1].String(), "ml/shared") {
+		t.Errorf("the other job's finding: %s", list[1])
 	}
 }
 

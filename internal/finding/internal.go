@@ -1,0 +1,54 @@
+package finding
+
+import (
+	"fmt"
+	"path"
+	"runtime"
+	"strings"
+)
+
+// InternalRule is the rule of what a recovered panic leaves.
+const InternalRule = "job/internal"
+
+// issues is where a fault of tegen is reported.
+const issues = "https://github.com/tegen-dev/tegen/issues"
+
+// Internal describes a panic, with the place in the code that caused it. Call it in the deferred function that
+// recovered the panic.
+func Internal(recovered any) string {
+	text, _, _ := strings.Cut(fmt.Sprint(recovered), "\n")
+	if at := panicPlace(); at != "" {
+		text += " (" + at + ")"
+	}
+	return fmt.Sprintf("internal error: %s; this is a fault of tegen. Report it at %s with the job and this message",
+		text, issues)
+}
+
+// panicPlace is file:line of the innermost function of this module that panicked, "" if it is not known.
+func panicPlace() string {
+	callers := make([]uintptr, 64)
+	frames := runtime.CallersFrames(callers[:runtime.Callers(2, callers)])
+	panicked := false
+	for {
+		f, more := frames.Next()
+		switch {
+		case f.Function == "runtime.gopanic":
+			panicked = true
+		case panicked && strings.Contains(f.Function, "tegen-dev/tegen/"):
+			return fmt.Sprintf("%s:%d", path.Join(path.Base(path.Dir(f.File)), path.Base(f.File)), f.Line)
+		}
+		if !more {
+			return ""
+		}
+	}
+}
+
+// HasInternal reports whether one of the findings is a fault of tegen.
+func (l List) HasInternal() bool {
+	for _, f := range l {
+		if f.Rule == InternalRule {
+			return true
+		}
+	}
+	return false
+}

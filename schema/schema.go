@@ -13,9 +13,11 @@ import (
 	"maps"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
@@ -53,15 +55,20 @@ func loadFor(sources []Source, git bool) ([]*Job, error) {
 					env.root.At.File,
 					env.root.At.Line))
 		default:
-			env, mistakes = loadEnvironment(d.Root, d.Errs)
-			errs = append(errs, mistakes...)
+			failed := guarded(d.Root.At, titleOf(d.Root), func() { env, mistakes = loadEnvironment(d.Root, d.Errs) })
+			errs = append(append(errs, mistakes...), failed...)
 		}
 	}
 	if len(jobs) == 0 && env == nil && len(errs) == 0 && len(sources) > 0 {
 		errs = Errors{{File: sources[0].Name, Line: 1, Col: 1, Rule: "empty", Msg: "no TrainingJob is in it"}}
 	}
 	out := make([]loaded, len(jobs))
-	parallel(len(jobs), func(i int) { out[i] = loadJob(jobs[i], env, unread[i], git) })
+	parallel(len(jobs), func(i int) {
+		load := func() { out[i] = loadJob(jobs[i], env, unread[i], git) }
+		if errs := guarded(jobs[i].At, titleOf(jobs[i]), load); errs != nil {
+			out[i] = loaded{nil, errs, parts{}}
+		}
+	})
 	for _, l := range out {
 		errs = append(errs, l.errs...)
 	}
@@ -101,8 +108,36 @@ func readAll(sources []Source) ([]structural.Document, Errors) {
 		texts, errs = append(texts, t...), append(errs, e...)
 	}
 	docs := make([]structural.Document, len(texts))
-	parallel(len(texts), func(i int) { docs[i] = structural.Parse(texts[i]) })
+	parallel(len(texts), func(i int) {
+		at := structural.Position{File: texts[i].Stream, Line: texts[i].Line, Col: 1}
+		failed := guarded(at, "document", func() { docs[i] = structural.Parse(texts[i]) })
+		docs[i].Errs = append(docs[i].Errs, failed...)
+	})
 	return docs, errs
+}
+
+// guarded calls f about a document. A panic, which would end the whole program, becomes a mistake of this document, so
+// that all others are checked.
+func guarded(at structural.Position, title string, f func()) (errs Errors) {
+	defer func() {
+		if r := recover(); r != nil {
+			errs = Errors{at.Errorf("", "internal", "%s: %s", title, finding.Internal(r))}
+		}
+	}()
+	f()
+	return nil
+}
+
+// titleOf names a document in a message: job "a".
+func titleOf(root *structural.Node) string {
+	title := "job"
+	if kind := root.Field("kind"); kind != nil && kind.Text == names.KindEnvironment {
+		title = "environment"
+	}
+	if name := root.Below("metadata", "name"); name != nil {
+		title += " " + strconv.Quote(name.Text)
+	}
+	return title
 }
 
 // parallel calls f for each index below n, on all cores.

@@ -27,7 +27,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	defer line.End()
 	paint := &painter{w: line.Writer(stderr)}
 	s := cli.Streams{
-		In: line.Reader(stdin), Out: line.Writer(stdout), Err: terminal{paint}, Doing: line.Doing,
+		In: line.Reader(stdin), Out: line.Writer(stdout), Err: terminal{w: paint}, Doing: line.Doing,
 	}
 	name := strings.TrimSuffix(filepath.Base(args[0]), ".exe")
 	cmd := newRootCmd(s)
@@ -37,8 +37,20 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	} else {
 		cmd.SetArgs(args[1:])
 	}
-	called, err := cmd.ExecuteC()
+	called, err := execute(cmd)
 	return finish(s, called, args[1:], err)
+}
+
+// execute runs a command. A panic in what concerns all jobs is a fault of tegen and ends here; that in one job ends in
+// packages schema and render.
+func execute(cmd *cobra.Command) (called *cobra.Command, err error) {
+	called = cmd
+	defer func() {
+		if r := recover(); r != nil {
+			err = finding.List{{Rule: finding.InternalRule, Level: finding.Error, Message: finding.Internal(r)}}
+		}
+	}()
+	return cmd.ExecuteC()
 }
 
 // title is what a command line is called: the program and its command.
@@ -54,10 +66,11 @@ func finish(s cli.Streams, called *cobra.Command, args []string, err error) int 
 	var usage cli.UsageError
 	var printed reported
 	code := cli.ExitError
-	switch isUsage := errors.As(err, &usage); {
+	isUsage := errors.As(err, &usage)
+	switch {
 	case err == nil:
 		return cli.ExitOK
-	case isUsage:
+	case isUsage, asFindings(err).HasInternal():
 		code = cli.ExitUsage
 	}
 	if errors.As(err, &printed) {
@@ -70,7 +83,7 @@ func finish(s cli.Streams, called *cobra.Command, args []string, err error) int 
 		}
 		return code
 	}
-	if code == cli.ExitUsage {
+	if isUsage {
 		_, _ = fmt.Fprintf(s.Err, "tegen: %v\nSee 'tegen --help'.\n", err) // there is nowhere left to report to
 	} else {
 		_, _ = fmt.Fprintln(s.Err, err)

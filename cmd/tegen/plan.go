@@ -46,7 +46,7 @@ does, with a job that does not fit among them; docs/findings.md describes them. 
 does -o json where no plan could be made; its kind is Findings then.
 
 Exit codes: 0 every job fits, or no inventory was given; 1 a job does not fit, or
-wrong input; 2 wrong command line.`
+wrong input; 2 wrong command line, or an internal error of tegen.`
 
 const planExample = `  tegen plan job.yaml
   tegen plan jobs/*.yaml --overlay overlays/eks -o json
@@ -119,7 +119,7 @@ func runPlan(s cli.Streams, text io.Writer, files []string, opts planOptions) er
 		e.SetIndent("", "  ")
 		err = errors.Join(printNotes(s.Err, notes), e.Encode(p.Plan))
 	case "text":
-		err = errors.Join(printNotes(s.Err, notes), p.WriteText(terminal{text}))
+		err = errors.Join(printNotes(s.Err, notes), p.WriteText(terminal{w: text}))
 	default:
 		return report(s, r, opts.output, lacking.Err())
 	}

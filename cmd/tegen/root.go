@@ -13,7 +13,8 @@ One short YAML file says what a job is; a schema checks it, and every object
 that the job needs comes out, the same bytes each time, for Argo CD, Flux or
 kubectl to apply. It never talks to a cluster, and only publish to the network.
 
-Exit codes: 0 success, 1 wrong input, 2 wrong command line.`
+Exit codes: 0 success, 1 wrong input, 2 wrong command line,
+or an internal error of tegen.`
 
 const rootExample = `  tegen init
   tegen vet jobs --overlay overlays/cluster

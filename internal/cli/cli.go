@@ -15,7 +15,7 @@ import (
 const (
 	ExitOK    = 0
 	ExitError = 1 // the input is wrong, or something could not be opened, read, written or served
-	ExitUsage = 2 // the command line, or the environment in its place, is wrong
+	ExitUsage = 2 // the command line, or the environment in its place, is wrong; or the program itself failed
 )
 
 // Streams are the process's own, or a test's.

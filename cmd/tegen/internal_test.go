@@ -1,0 +1,38 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/finding"
+)
+
+// TestInternalError: a fault of tegen ends with exit code 2, beside whatever else was found, and no panic reaches the
+// user.
+func TestInternalError(t *testing.T) {
+	cmd := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
+		var none map[string]int
+		none["a"] = 1
+		return nil
+	}}
+	cmd.SetArgs(nil)
+	called, err := execute(cmd)
+	var out bytes.Buffer
+	code := finish(cli.Streams{Out: &out, Err: &out}, called, nil, err)
+	const want = "internal error: assignment to entry in nil map (tegen/"
+	if code != cli.ExitUsage || !strings.HasPrefix(out.String(), want) ||
+		!strings.Contains(out.String(), "Report it at https://") || strings.Contains(out.String(), "--help") {
+		t.Errorf("exit %d:\n%s", code, out.String())
+	}
+	others := errors.Join(finding.List{{Rule: "job/type", Level: finding.Error, Message: "one"}}, err)
+	out.Reset()
+	if code := finish(cli.Streams{Out: &out, Err: &out}, called, nil, others); code != cli.ExitUsage ||
+		!strings.HasPrefix(out.String(), "one\ninternal error") {
+		t.Errorf("exit %d:\n%s", code, out.String())
+	}
+}

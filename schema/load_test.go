@@ -57,6 +57,7 @@ func TestHostileInput(t *testing.T) {
 		{"flow nesting", deep, "not YAML"},
 		{"block nesting", nested(200), "nested deeper"},
 		{"bomb", bomb.String(), "anchors are not supported"},
+		{"bidirectional", "a: b # \u202e\n", "U+202E changes the direction"},
 		{"NUL", "a: \x00", "NUL byte"},
 		{"line separator", "a: b\u2028c", "U+2028"},
 		{"next line", "a: b\u0085c", "U+0085"},

@@ -296,6 +296,12 @@ func read(stdin io.Reader, files []string, limit int64) ([]schema.Source, error)
 		if err != nil {
 			return nil, fmt.Errorf("reading %s: %w", printable(name), err)
 		}
+		if wrong := yamldoc.CheckCount(printable(name), data); wrong != nil {
+			return nil, finding.List{{
+				Rule: "job/size", Level: finding.Error, File: wrong.Stream, Line: wrong.Line, Column: wrong.Col,
+				Message: wrong.Msg,
+			}}
+		}
 		sources[i] = schema.Source{Name: printable(name), Data: yamldoc.JoinSurrogates(data)}
 	}
 	return sources, nil

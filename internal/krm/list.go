@@ -27,6 +27,9 @@ type list struct {
 // readList parses a ResourceList, and refuses what would otherwise be left out without a word: a second document,
 // items that are no objects.
 func readList(in []byte) (*list, error) {
+	if wrong := yamldoc.CheckCount("standard input", in); wrong != nil {
+		return nil, fmt.Errorf("line %d: %s", wrong.Line, wrong.Msg)
+	}
 	root, err := onlyDocument(bytes.ReplaceAll(yamldoc.JoinSurrogates(in), []byte("\r\n"), []byte("\n")))
 	if err != nil {
 		return nil, err

@@ -41,6 +41,9 @@ func CheckText(stream string, data []byte) *Error {
 		if r == utf8.RuneError && size == 1 {
 			return fail(i, "a byte that is not UTF-8: save the file as UTF-8")
 		}
+		if isBidi(r) {
+			return fail(i, bidiMessage(r))
+		}
 		if isInvisible(r) {
 			return fail(i, fmt.Sprintf("the character U+%04X, which is invisible: remove it, "+
 				"or write it as an escape in double quotes", r))
@@ -48,6 +51,17 @@ func CheckText(stream string, data []byte) *Error {
 		i += size
 	}
 	return nil
+}
+
+// isBidi reports whether a character changes the direction of the text around it, so that a reader sees another order
+// than programs do.
+func isBidi(r rune) bool {
+	return 0x202a <= r && r <= 0x202e || 0x2066 <= r && r <= 0x2069 || r == 0x200e || r == 0x200f || r == 0x061c
+}
+
+func bidiMessage(r rune) string {
+	return fmt.Sprintf("the character U+%04X changes the direction of text, which then reads as something else: "+
+		"remove it", r)
 }
 
 // isInvisible: YAML counts some of these as line ends, editors do not.
@@ -205,6 +219,11 @@ func (s *strict) mapping(n *yaml.Node, depth int) {
 	lines := make(map[string]int, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key, value := n.Content[i], n.Content[i+1]
+		if at := strings.IndexFunc(key.Value, isBidi); at >= 0 { // written as an escape
+			r, _ := utf8.DecodeRuneInString(key.Value[at:])
+			s.fail(key, "encoding", "%s", bidiMessage(r))
+			continue
+		}
 		switch {
 		case key.Kind != yaml.ScalarNode || key.Tag == "!!null":
 			s.fail(key, "key", "a key that is not a string")
@@ -229,6 +248,11 @@ func (s *strict) mapping(n *yaml.Node, depth int) {
 var plainInt = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,17})$`)
 
 func (s *strict) scalar(n *yaml.Node) {
+	if at := strings.IndexFunc(n.Value, isBidi); at >= 0 { // written as an escape
+		r, _ := utf8.DecodeRuneInString(n.Value[at:])
+		s.refuse(n, "encoding", "%s", bidiMessage(r))
+		return
+	}
 	var plain bool
 	switch KindOf(n) {
 	case Int:

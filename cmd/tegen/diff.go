@@ -119,9 +119,9 @@ func runDiff(cmd *cobra.Command, s cli.Streams, args []string, opts diffOptions)
 		e.SetIndent("", "  ")
 		err = e.Encode(report)
 	case "markdown":
-		err = report.WriteMarkdown(terminal{&out})
+		err = report.WriteMarkdown(terminal{w: &out})
 	default:
-		err = report.WriteText(terminal{&out})
+		err = report.WriteText(terminal{w: &out})
 	}
 	if err == nil {
 		_, err = s.Out.Write(out.Bytes())

@@ -94,7 +94,7 @@ func printReport(w io.Writer, r finding.Report, format string) error {
 		return err
 	}
 	if format == "github" {
-		w = terminal{w}
+		w = terminal{w: w, commands: true}
 	}
 	if _, err := w.Write(text); err != nil {
 		return fmt.Errorf("writing findings: %w", err)

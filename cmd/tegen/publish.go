@@ -154,7 +154,9 @@ func runPublish(s cli.Streams, to oci.Reference, dir string, opts publishOptions
 	case opts.verify:
 		err = verify(ctx, client, to, artifact, provenance)
 	default:
-		err = client.Push(ctx, to, artifact, provenance)
+		if err = client.Push(ctx, to, artifact, provenance); err != nil {
+			err = oneLine{err} // it has the registry's own words
+		}
 	}
 	if err != nil {
 		return err
@@ -276,11 +278,11 @@ func describePush(s cli.Streams, files []oci.File, from origin.Origin, p *oci.Pr
 func verify(ctx context.Context, client *oci.Client, at oci.Reference, a *oci.Artifact, p *oci.Provenance) error {
 	differences, err := client.Verify(ctx, at, a, p)
 	if err != nil {
-		return err
+		return oneLine{err}
 	}
 	var errs []error
 	for _, d := range differences {
-		errs = append(errs, fmt.Errorf("%s: %s", at, d))
+		errs = append(errs, oneLine{fmt.Errorf("%s: %s", at, d)})
 	}
 	return errors.Join(errs...)
 }

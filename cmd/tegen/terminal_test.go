@@ -10,16 +10,17 @@ import (
 
 func TestTerminal(t *testing.T) {
 	for in, want := range map[string]string{
-		"plain: é, 😀\n\tnext\n":         "plain: é, 😀\n\tnext\n",
-		"\x1b]0;title\x07 and \x1b[2J":  `\x1b]0;title\a and \x1b[2J`,
-		"over\rwritten\x7f":             `over\rwritten\x7f`,
-		"\u009b2J and \x9b2J":           `\u009b2J and \x9b2J`,
-		"turned \u202e round\u200b":     `turned \u202e round\u200b`,
-		"lines\u2028of their own\ufeff": `lines\u2028of their own\ufeff`,
-		"a character for none: \ufffd":  "a character for none: \ufffd",
+		"plain: é, 😀\n\tnext\n":             "plain: é, 😀\n\tnext\n",
+		"\x1b]0;title\x07 and \x1b[2J":      `\x1b]0;title\a and \x1b[2J`,
+		"over\rwritten\x7f":                 `over\rwritten\x7f`,
+		"\u009b2J and \x9b2J":               `\u009b2J and \x9b2J`,
+		"turned \u202e round\u200b":         `turned \u202e round\u200b`,
+		"lines\u2028of their own\ufeff":     `lines\u2028of their own\ufeff`,
+		"a\n::error::b\n \t::set-env\na::b": "a\n\\x3a:error::b\n \t\\x3a:set-env\na::b",
+		"a character for none: \ufffd":      "a character for none: \ufffd",
 	} {
 		var out bytes.Buffer
-		if n, err := (terminal{&out}).Write([]byte(in)); n != len(in) || err != nil || out.String() != want {
+		if n, err := (terminal{w: &out}).Write([]byte(in)); n != len(in) || err != nil || out.String() != want {
 			t.Errorf("%q became %q (%d, %v), want %q", in, out.String(), n, err, want)
 		}
 	}

@@ -133,7 +133,7 @@ func (o *renderOptions) checkTrees(s cli.Streams, places []tree.Place, all bool)
 	if o.several() {
 		check = o.top(all).Check
 	}
-	differ, err := check(terminal{s.Out}, places...)
+	differ, err := check(terminal{w: s.Out}, places...)
 	switch {
 	case err != nil:
 		return err

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"syscall"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -18,17 +19,25 @@ import (
 
 // Client talks to registries, with the credentials that 'docker login' or 'podman login' left behind.
 type Client struct {
-	options []remote.Option
+	options  []remote.Option
+	patience time.Duration // of reading or publishing one artifact
 }
+
+// patience is how long a registry may take for all of one artifact. Without a limit, one that sends a byte now and then
+// is waited for without end.
+const patience = 10 * time.Minute
 
 // NewClient returns a client that calls itself agent. Plain HTTP is never used where it was not asked for: the library
 // alone would fall back to it for addresses of private networks.
 func NewClient(agent string, plainHTTP bool) *Client {
-	return &Client{options: []remote.Option{
-		remote.WithAuthFromKeychain(authn.DefaultKeychain),
-		remote.WithUserAgent(agent),
-		remote.WithTransport(onlyTLS{remote.DefaultTransport, plainHTTP}),
-	}}
+	return &Client{
+		options: []remote.Option{
+			remote.WithAuthFromKeychain(authn.DefaultKeychain),
+			remote.WithUserAgent(agent),
+			remote.WithTransport(onlyTLS{remote.DefaultTransport, plainHTTP}),
+		},
+		patience: patience,
+	}
 }
 
 var errPlainHTTP = errors.New("plain HTTP was not asked for")
@@ -58,6 +67,8 @@ func (c *Client) Push(ctx context.Context, to Reference, a *Artifact, p *Provena
 	if err != nil {
 		return fmt.Errorf("publishing to %s: %w", to.ref.Context(), err)
 	}
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
 	return c.push(ctx, to, artifact, provenance)
 }
 
@@ -88,16 +99,25 @@ func (c *Client) push(ctx context.Context, to Reference, tagged pushable, referr
 			err = pusher.Push(ctx, repository.Digest(digest.String()), p)
 		}
 		if err != nil {
-			return fmt.Errorf("publishing to %s: %w", repository, explain(err, to, "push to"))
+			return fmt.Errorf("publishing to %s: %w", repository, c.explain(err, to, "push to"))
 		}
 	}
 	if err := pusher.Push(ctx, to.ref, tagged); err != nil {
-		return fmt.Errorf("publishing to %s: %w", repository, explain(err, to, "push to"))
+		return fmt.Errorf("publishing to %s: %w", repository, c.explain(err, to, "push to"))
 	}
 	return nil
 }
 
 // explain adds to what a registry or the way to it said what somebody can do.
+func (c *Client) explain(err error, at Reference, what string) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return fmt.Errorf("%s did not finish within %s: check the registry and the connection, and try again (%w)",
+			at.registry(), c.patience, err)
+	}
+	return explain(err, at, what)
+}
+
+// explain is Client.explain of an error other than that of a limit.
 func explain(err error, at Reference, what string) error {
 	var (
 		answer    *transport.Error

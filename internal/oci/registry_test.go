@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -283,6 +284,49 @@ func TestVerify(t *testing.T) {
 			t.Errorf("got %q", got)
 		}
 	})
+}
+
+// TestVerifyDripping: a registry that sends a byte now and then is not waited for without end.
+func TestVerifyDripping(t *testing.T) {
+	s := serve(t, true, func(http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/vnd.oci.image.manifest.v1+json")
+			for r.Context().Err() == nil {
+				_, _ = w.Write([]byte(" ")) // the client goes
+				w.(http.Flusher).Flush()
+				time.Sleep(10 * time.Millisecond)
+			}
+		})
+	})
+	a := newArtifact(t, someFiles(), someOrigin())
+	client := NewClient("test", true)
+	client.patience = 300 * time.Millisecond
+	start := time.Now()
+	_, err := client.Verify(t.Context(), s.ref(t, "team/jobs:eks"), a, newProvenance(t, a))
+	if err == nil || !strings.Contains(err.Error(), "did not finish within 300ms: check the registry") {
+		t.Errorf("%v", err)
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("took %s", took)
+	}
+}
+
+// TestVerifyForgery: names that a registry chose stay in their line, so that none is taken for a command.
+func TestVerifyForgery(t *testing.T) {
+	s := serve(t, true, nil)
+	a := newArtifact(t, someFiles(), someOrigin())
+	manifest := manifestOf(t, a)
+	manifest.Annotations["x\n::error::pwn"] = "y\n::error::pwn"
+	img, err := newImage(manifest, static.NewLayer([]byte("x"), LayerType), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref := s.ref(t, "team/forged:eks")
+	put(t, ref, img)
+	got, err := NewClient("test", true).Verify(t.Context(), ref, a, newProvenance(t, a))
+	if text := fmt.Sprint(got, err); strings.Contains(text, "\n") {
+		t.Errorf("several lines: %q", text)
+	}
 }
 
 // TestVerifyHostile: a layer that others could read differently is an error, as is one that is cut off.

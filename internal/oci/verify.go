@@ -11,7 +11,9 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -27,9 +29,11 @@ const maxReferrers = 100
 // Verify compares what a registry has with what would be pushed, and returns a line for each difference, none where
 // both are the same. An artifact of another digest is pulled to say in what it differs.
 func (c *Client) Verify(ctx context.Context, at Reference, a *Artifact, p *Provenance) ([]string, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.patience)
+	defer cancel()
 	options := append(c.options, remote.WithContext(ctx))
 	failed := func(err error) error {
-		return fmt.Errorf("reading %s: %w", at.ref.Name(), explain(err, at, "read"))
+		return fmt.Errorf("reading %s: %w", at.ref.Name(), c.explain(err, at, "read"))
 	}
 	there, err := remote.Get(at.ref, options...)
 	if err != nil {
@@ -53,7 +57,8 @@ func (c *Client) Verify(ctx context.Context, at Reference, a *Artifact, p *Prove
 // compare says in what an artifact of a registry differs.
 func (a *Artifact) compare(there *remote.Descriptor) ([]string, error) {
 	if there.MediaType != types.OCIManifestSchema1 {
-		return []string{fmt.Sprintf("its type is %s, and would be %s", there.MediaType, types.OCIManifestSchema1)}, nil
+		return []string{fmt.Sprintf("its type is %s, and would be %s", printable(string(there.MediaType)),
+			types.OCIManifestSchema1)}, nil
 	}
 	img, err := there.Image()
 	if err != nil {
@@ -78,7 +83,7 @@ func (a *Artifact) compare(there *remote.Descriptor) ([]string, error) {
 	var out []string
 	for _, key := range slices.Sorted(maps.Keys(union(want.Annotations, manifest.Annotations))) {
 		if is, would := manifest.Annotations[key], want.Annotations[key]; is != would {
-			out = append(out, fmt.Sprintf("annotation %s: is %q, and would be %q", key, is, would))
+			out = append(out, fmt.Sprintf("annotation %s: is %q, and would be %q", printable(key), is, would))
 		}
 	}
 	if size := manifest.Layers[0].Size; size > MaxBytes {
@@ -107,6 +112,14 @@ func union[V any](a, b map[string]V) map[string]V {
 	}
 	maps.Copy(all, b)
 	return all
+}
+
+// printable is a registry's name of something, in quotes if it holds what does not print.
+func printable(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
 }
 
 // unpack reads an archive as strictly as it was written: whatever else another program would make of it is an error.
@@ -148,11 +161,11 @@ func compareFiles(there map[string][]byte, would []File) []string {
 		want, rendered := all[path]
 		switch {
 		case !rendered:
-			out = append(out, fmt.Sprintf("%s: is published, and not here", path))
+			out = append(out, fmt.Sprintf("%s: is published, and not here", printable(path)))
 		case !published:
-			out = append(out, fmt.Sprintf("%s: is here, and not published", path))
+			out = append(out, fmt.Sprintf("%s: is here, and not published", printable(path)))
 		case !bytes.Equal(is, want):
-			out = append(out, fmt.Sprintf("%s%s", path, firstDifference(string(is), string(want))))
+			out = append(out, fmt.Sprintf("%s%s", printable(path), firstDifference(string(is), string(want))))
 		}
 	}
 	return out

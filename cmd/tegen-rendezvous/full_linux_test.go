@@ -61,6 +61,10 @@ func TestFullDisk(t *testing.T) {
 			time.Sleep(time.Second)
 			c.fill(t, dir)
 			saysNo(t, p, c.says...)
+			until(t, func() bool { // no client is sent to a store that refuses its writes
+				code, _ := ask(t, http.MethodGet, p.status, "/readyz")
+				return code == http.StatusServiceUnavailable
+			})
 			time.Sleep(3 * time.Second) // etcd writes what it has gathered each 100 ms
 			close(stop)
 			if n := <-stopped; n < 10 {

@@ -26,7 +26,8 @@ one starts, or in an etcd cluster that exists; then any number of replicas serve
 the same runs. Without their listeners (--listen-client=) no store is opened.
 Proxies reach the keys below /tegen/c10d/ and no others of an etcd, and need no
 credentials for it. While the disk of --data-dir is full, writes to the keys API
-are answered with status 507, those of proxies wait, and all else goes on.
+are answered with status 507, those of proxies wait, all else goes on, and /readyz
+answers 503 with the reason.
 
 The TCPStore keeps a run in memory, until its last connection is closed: torch's
 clients do not come back. So on the first SIGTERM it waits for such runs, at

@@ -102,7 +102,7 @@ func (s *Server) ready(ctx context.Context) error {
 	if _, err := behind.store.Get(ctx, key, clientv3.WithCountOnly()); err != nil {
 		return fmt.Errorf("asking the store: %w", err)
 	}
-	return nil
+	return behind.store.Room() // without room it refuses writes
 }
 
 // full is 1 where the store's disk has no room for writes, so that it takes none, or does not open. It is not known

@@ -58,6 +58,11 @@ func TestHostileInput(t *testing.T) {
 		{"block nesting", nested(200), "nested deeper"},
 		{"bomb", bomb.String(), "anchors are not supported"},
 		{"bidirectional", "a: b # \u202e\n", "U+202E changes the direction"},
+		{
+			"many groups",
+			job("a") + "  groups: [" + strings.Repeat("{name: g, image: 'a:1', command: [x]},", 20000) + "]\n",
+			"spec.groups: has 20000 items, more than the limit of 2000",
+		},
 		{"NUL", "a: \x00", "NUL byte"},
 		{"line separator", "a: b\u2028c", "U+2028"},
 		{"next line", "a: b\u0085c", "U+0085"},

@@ -37,6 +37,9 @@ func (c *Checker) fail(at Position, p *Place, rule, format string, args ...any) 
 	c.Errs = append(c.Errs, at.Errorf(p.String(), rule, format, args...))
 }
 
+// maxItems bounds lists of mappings: rules compare each item with each other.
+const maxItems = 2000
+
 // Check reports what s does not allow in n. parent is where a missing field is reported.
 func (c *Checker) Check(n *Node, s *Schema, p *Place, parent Position) {
 	before := len(c.Errs)
@@ -50,6 +53,10 @@ func (c *Checker) Check(n *Node, s *Schema, p *Place, parent Position) {
 		c.scalar(n, s.scalar, p)
 	case n.Kind != s.Kind:
 		c.fail(n.At, p, "type", "must be %s, not %s%s", KindWord(s.Kind), KindWord(n.Kind), s.example(n))
+	case s.Kind == yamldoc.List && s.Elem.scalar == nil && len(n.Items) > maxItems:
+		c.fail(n.At, p, "length", "has %d items, more than the limit of %d: shorten the list", len(n.Items), maxItems)
+		c.markInvalid(n)
+		return
 	case s.Kind == yamldoc.List:
 		for i, item := range n.Items {
 			c.Check(item, s.Elem, p.At(i), item.At)

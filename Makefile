@@ -95,7 +95,7 @@ fmt: ## Format Go and CUE
 	$(TOOLS) cue fmt ./schema
 
 .PHONY: fuzz
-fuzz: ## Fuzz the loader, custom resources, pod templates, the printer and the rendezvous, each for FUZZTIME (default 10m)
+fuzz: ## Fuzz the loader, custom resources, podTemplate, printer and rendezvous, each for FUZZTIME (default 10m)
 	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./schema -run '^$$' -fuzz FuzzDefinitions -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./schema -run '^$$' -fuzz FuzzDecode -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)

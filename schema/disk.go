@@ -70,8 +70,8 @@ func (r *validation) storeVolumes() {
 	z, least := &r.Spec.Rendezvous, resource.MustParse(leastVolume)
 	for at, v := range map[string]*EtcdStorage{"companion": z.Companion.Storage, "etcd": z.Etcd.Storage} {
 		if v != nil && v.Size.Cmp(least) < 0 {
-			r.fail("spec.rendezvous."+at+".storage.size", "range", "%s is below the minimum of %s: the store's log and "+
-				"database would not fit, and it would refuse writes. Use 1Gi", &v.Size, leastVolume)
+			r.fail("spec.rendezvous."+at+".storage.size", "range", "%s is below the minimum of %s: the store's log "+
+				"and database would not fit, and it would refuse writes. Use 1Gi", &v.Size, leastVolume)
 		}
 	}
 }

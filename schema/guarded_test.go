@@ -21,8 +21,8 @@ func TestPanic(t *testing.T) {
 	if len(errs) != 3 {
 		t.Fatalf("%v", errs)
 	}
-	const want = `1.yaml:1:1: job "b": internal error: runtime error: invalid memory address or nil pointer dereference ` +
-		`(schema/guarded_test.go:`
+	const want = `1.yaml:1:1: job "b": internal error: runtime error: invalid memory address or nil pointer ` +
+		`dereference (schema/guarded_test.go:`
 	if got := errs[0].Error(); !strings.HasPrefix(got, want) || errs[0].Rule != "internal" {
 		t.Errorf("%s, want %s", got, want)
 	}

@@ -15,11 +15,12 @@ import (
 // TestInternalError: a fault of tegen ends with exit code 2, beside whatever else was found, and no panic reaches the
 // user.
 func TestInternalError(t *testing.T) {
-	cmd := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true, RunE: func(*cobra.Command, []string) error {
+	cmd := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true}
+	cmd.RunE = func(*cobra.Command, []string) error {
 		var none map[string]int
 		none["a"] = 1
 		return nil
-	}}
+	}
 	cmd.SetArgs(nil)
 	called, err := execute(cmd)
 	var out bytes.Buffer

@@ -80,14 +80,16 @@ func TestBounds(t *testing.T) {
 func TestBoundOfJobSet(t *testing.T) {
 	for _, c := range []struct{ object, want string }{
 		{
-			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s, namespace: ml}, spec: {replicatedJobs: " +
+			"{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s, namespace: ml}, " +
+				"spec: {replicatedJobs: " +
 				"[{name: a, replicas: 4000, template: {}}, {name: b, replicas: 97, template: {}}]}}",
-			"JobSet.jobset.x-k8s.io ml/s: spec.replicatedJobs[1].replicas: 4097 child Jobs: more than the limit of 4096",
+			"ml/s: spec.replicatedJobs[1].replicas: 4097 child Jobs: more than the limit of 4096",
 		},
 		{
-			"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: r, namespace: ml}, spec: " +
+			"{apiVersion: trainer.kubeflow.org/v1alpha1, kind: TrainingRuntime, metadata: {name: r, " +
+				"namespace: ml}, spec: " +
 				"{template: {spec: {replicatedJobs: [{name: a, replicas: 2000000000, template: {}}]}}}}",
-			"TrainingRuntime.trainer.kubeflow.org ml/r: spec.template.spec.replicatedJobs[0].replicas: 2000000000 child Jobs",
+			"ml/r: spec.template.spec.replicatedJobs[0].replicas: 2000000000 child Jobs",
 		},
 	} {
 		objects, err := manifest.Read("x", []byte(c.object))
@@ -104,7 +106,8 @@ func TestBoundOfJobSet(t *testing.T) {
 func TestServicesByNumber(t *testing.T) {
 	dials := "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml}, spec: {containers: [{name: c, env: " +
 		"[{name: STORE_HOST, value: p-worker-%d}]}]}}\n---\n" +
-		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p, namespace: ml}, spec: {pytorchReplicaSpecs: " +
+		"{apiVersion: kubeflow.org/v1, kind: PyTorchJob, metadata: {name: p, namespace: ml}, spec: " +
+		"{pytorchReplicaSpecs: " +
 		"{Worker: {replicas: 2000000000, template: {spec: {containers: [{name: pytorch}]}}}}}}"
 	for n, broken := range map[int]int{0: 0, 1_999_999_999: 0, 2_000_000_000: 1} {
 		objects, err := manifest.Read("x", fmt.Appendf(nil, dials, n))

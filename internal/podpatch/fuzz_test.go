@@ -14,14 +14,14 @@ const bounded = 10 * time.Second
 // FuzzPatch: what Validate accepts, Apply merges into every template, and both end soon, whatever the patch holds.
 func FuzzPatch(f *testing.F) {
 	for _, seed := range []string{
-		`{"spec":{"containers":[{"name":"worker","tty":true,"env":[{"name":"A","value":"1"}]},{"name":"b","image":"x:1"}]}}`,
+		`{"spec":{"containers":[{"name":"worker","tty":true,"env":[{"name":"A"}]},{"name":"b","image":"x:1"}]}}`,
 		`{"spec":{"containers":[{"name":"worker","resources":{"limits":{"$retainKeys":"1"}}}]}}`,
 		`{"spec":{"containers":[{"name":"worker","resources":{"requests":{"$patch":1}}}]}}`,
 		`{"spec":{"nodeSelector":{"$patch":"replace"},"volumes":[{"name":"v","emptyDir":{"sizeLimit":"1e-9999999"}}]}}`,
 		`{"metadata":{"labels":{"$deleteFromPrimitiveList/a":"b"},"annotations":{"a":"b"},"finalizers":["a"]}}`,
 		`{"spec":{"tolerations":[{"key":"a"}],"overhead":{"cpu":"1"},"hostAliases":[{"ip":"10.0.0.1"}]}}`,
 		`{"spec":{"initContainers":[{"name":"side","image":"x:1","volumeMounts":[{"mountPath":"/m"}]}]}}`,
-		`{"spec":{"topologySpreadConstraints":[{"topologyKey":"t","maxSkew":2000000000}],"resourceClaims":[{"name":"r"}]}}`,
+		`{"spec":{"topologySpreadConstraints":[{"topologyKey":"t","maxSkew":2000000000}],"schedulingGates":[]}}`,
 	} {
 		f.Add([]byte(seed))
 	}

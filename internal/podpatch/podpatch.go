@@ -96,8 +96,10 @@ func directives(value any, at yamldoc.Path) (out []Mistake) {
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(x)) {
 			if strings.HasPrefix(key, "$") {
-				out = append(out, Mistake{at.Add(key).String(), fmt.Sprintf("key %q is a directive of a patch, which a "+
-					"podTemplate cannot contain: remove it", key)})
+				out = append(out, Mistake{
+					at.Add(key).String(),
+					fmt.Sprintf("key %q is a directive of a patch, which a podTemplate cannot contain: remove it", key),
+				})
 			}
 			out = append(out, directives(x[key], at.Add(key))...)
 		}

@@ -21,7 +21,8 @@ func TestValidate(t *testing.T) {
 			{"spec.containers[0].ports", "must have at most 500 items"},
 		},
 		`{"spec":{"containers":[{"name":"worker","args":[` + strings.Repeat(`"a",`, mostItems) + `"b"]}]}}`: nil,
-		`{"spec":{"containers":[{"name":"worker","resources":{"limits":{"$retainKeys":"1"},"requests":{"$patch":1}}}]}}`: {
+		`{"spec":{"containers":[{"name":"worker","resources":{"limits":{"$retainKeys":"1"},` +
+			`"requests":{"$patch":1}}}]}}`: {
 			{`spec.containers[0].resources.limits["$retainKeys"]`, directive("$retainKeys")},
 			{`spec.containers[0].resources.requests["$patch"]`, directive("$patch")},
 		},

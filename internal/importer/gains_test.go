@@ -81,7 +81,8 @@ func reportsObject(notes []importer.Note, object map[string]any) bool {
 	name := fmt.Sprintf("%v %v", object["kind"], metadata["name"])
 	return slices.ContainsFunc(notes, func(n importer.Note) bool {
 		return n.Field == "" && (n.Verdict == importer.Added && slices.Contains(strings.Split(n.Why, ", "), name) ||
-			n.Verdict == importer.Translated && strings.HasPrefix(n.Why, fmt.Sprintf("a %v takes its place", object["kind"])))
+			n.Verdict == importer.Translated && strings.HasPrefix(n.Why, fmt.Sprintf("a %v takes its "+
+				"place", object["kind"])))
 	})
 }
 

@@ -8,7 +8,8 @@ import (
 // jobSetNamed is a JobSet j of a Job of a name and two pods, with further fields of its container.
 func jobSetNamed(name, fields string) string {
 	return "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: j}\nspec: {replicatedJobs: [{name: " +
-		name + ", template: {spec: {completionMode: Indexed, completions: 2, parallelism: 2, backoffLimit: 0, template: " +
+		name + ", template: {spec: {completionMode: Indexed, completions: 2, parallelism: 2, backoffLimit: 0, " +
+		"template: " +
 		"{spec: {restartPolicy: Never, containers: [{name: worker, image: 'a/b:1', " + fields + "}]}}}}}]}\n"
 }
 
@@ -32,8 +33,9 @@ func TestStaleNames(t *testing.T) {
 		"{containers: [{name: pytorch, image: 'a/b:1', command: [torchrun, t.py, PEER]}]}}}}}\n"
 	for name, c := range map[string]claim{
 		"a prefix in a variable": {
-			in:       jobSetNamed("slice", "command: [python, t.py], env: [{name: P, value: j-slice-}]"),
-			reported: []string{`env\[0\]: "j-slice-": changed: spec\.env\[0\]\.value of the job: ` + stale}, lossy: true,
+			in: jobSetNamed("slice", "command: [python, t.py], env: [{name: P, value: j-slice-}]"),
+			reported: []string{`env\[0\]: "j-slice-": changed: spec\.env\[0\]\.value of the job: ` +
+				`` + stale}, lossy: true,
 		},
 		"a name that a shell puts together": {
 			in:       jobSetNamed("slice", "command: [bash, -c, 'ping j-slice-0-$I.j']"),
@@ -59,29 +61,34 @@ func TestStaleNames(t *testing.T) {
 		"another subdomain": {
 			in: strings.Replace(jobSetNamed("worker", "command: [bash, -c, 'ping $HOST.old.ns.svc']"),
 				"spec: {", "spec: {network: {subdomain: old}, ", 1),
-			reported: []string{`command\[2\]: "\.old": changed: .*resolve behind Service old\. .* behind j\.`}, lossy: true,
+			reported: []string{`command\[2\]: "\.old": changed: .*resolve behind Service old\. .* behind ` +
+				`j\.`}, lossy: true,
 		},
 		"a Job that gets an end": {
-			in:       jobNamed("j", "subdomain: j, "+shell("ping j-$I")),
-			reported: []string{`command\[2\]: "j-": changed: ` + `spec\.command\[2\] of the job: ` + stale}, lossy: true,
+			in: jobNamed("j", "subdomain: j, "+shell("ping j-$I")),
+			reported: []string{`command\[2\]: "j-": changed: ` + `spec\.command\[2\] of the job: ` +
+				`` + stale}, lossy: true,
 		},
 		"a Job's own host": {
 			in:       jobNamed("j", shell("test $(hostname) = j-0; train")),
 			reported: []string{`the pods j-0 and so on are called`}, lossy: true,
 		},
 		"the name of a Job as a word": {
-			in: jobNamed("llama", "containers: [{name: worker, image: 'a/b:1', command: [python, t.py, --model=llama-$SIZE, "+
+			in: jobNamed("llama", "containers: [{name: worker, image: 'a/b:1', command: [python, t.py, "+
+				"--model=llama-$SIZE, "+
 				"--run=llama]}]"),
 			unreported: []string{"such names"}, lossy: true, // its name
 		},
 		"a Service that selects a Job's pods": {
 			in: jobNamed("j", "subdomain: s, containers: [{name: worker, image: 'a/b:1', command: [python, t.py]}]") +
-				"---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: None, selector: {job-name: j}}\n",
+				"---\napiVersion: v1\nkind: Service\nmetadata: {name: s}\nspec: {clusterIP: None, selector: " +
+				"{job-name: j}}\n",
 			reported: []string{`Service s: spec\.selector\.job-name: "j": changed: label job-name has another value`},
 			lossy:    true,
 		},
 		"a script beside": {
-			in: jobSetNamed("slice", "command: [bash, /s/run.sh]") + "---\napiVersion: v1\nkind: ConfigMap\nmetadata: " +
+			in: jobSetNamed("slice", "command: [bash, /s/run.sh]") + "---\napiVersion: v1\nkind: " +
+				"ConfigMap\nmetadata: " +
 				"{name: s}\ndata: {run.sh: 'ssh j-slice-0-1.j train'}\n",
 			reported: []string{`ConfigMap s: data\["run\.sh"\]: "j-slice-0": changed: ` + stale}, lossy: true,
 		},
@@ -96,13 +103,17 @@ func TestStaleNames(t *testing.T) {
 			lossy: true, // torchrun's restarts
 		},
 		"workers whose numbers move": {
-			in:       strings.ReplaceAll(master, "PEER", "'j-worker-$I'"),
-			reported: []string{`command.*: "j-worker-": changed: .*: pod 0 of the source is pod 1 of the job`}, lossy: true,
+			in: strings.ReplaceAll(master, "PEER", "'j-worker-$I'"),
+			reported: []string{`command.*: "j-worker-": changed: .*: pod 0 of the source is pod 1 of the ` +
+				`job`}, lossy: true,
 		},
 		"a task whose group gets an end": {
-			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: volcano, " +
-				"plugins: {svc: []}, tasks: [{name: scheduler, template: {spec: {restartPolicy: Never, containers: [{name: " +
-				"s, image: 'a/b:1', command: [x]}]}}}, {name: worker, template: {spec: {restartPolicy: Never, containers: " +
+			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: " +
+				"volcano, " +
+				"plugins: {svc: []}, tasks: [{name: scheduler, template: {spec: {restartPolicy: Never, " +
+				"containers: [{name: " +
+				"s, image: 'a/b:1', command: [x]}]}}}, {name: worker, template: {spec: {restartPolicy: Never, " +
+				"containers: " +
 				"[{name: w, image: 'a/b:1', command: [python, t.py, j-scheduler-0.j]}]}}}]}\n",
 			unreported: []string{"such names"}, jobs: []string{`j-scheduler-0-0\.j`}, lossy: true,
 		},

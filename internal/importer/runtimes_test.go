@@ -49,7 +49,8 @@ func TestRuntimesNotKept(t *testing.T) {
 		"xgboost":          {runtimeOf("xgboost: {}", "", node), []string{`mlPolicy\.xgboost: {}: refused: .*DMLC_`}},
 		"flux":             {runtimeOf("flux: {}", "", node), []string{`mlPolicy\.flux: {}: refused: .*Flux`}},
 		"a policy of 2030": {runtimeOf("acme: {}", "", node), []string{`mlPolicy\.acme: {}: refused: Trainer sets up`}},
-		"torchtune":        {runtimeOf("torch: {}", "", jobOfRuntime("node", "", "tune, run, x")), []string{`'tune run'`}},
+		"torchtune": {runtimeOf("torch: {}", "", jobOfRuntime("node", "", "tune, run, "+
+			"x")), []string{`'tune run'`}},
 		"Jobs of a template": {
 			runtimeOf("torch: {}", "", jobOfRuntime("node", "replicas: 2, ", "t")), []string{`2: refused`},
 		},
@@ -61,12 +62,16 @@ func TestRuntimesNotKept(t *testing.T) {
 			onRuntime("name: mine", "initializer: {dataset: {storageUri: 'hf://a/b'}}, "),
 			[]string{`initializer: .*refused`},
 		},
-		"deepspeed by its name": {onRuntime("name: deepspeed-distributed", ""), []string{`runtimeRef: .*refused: .*mpirun`}},
-		"mlx by its name":       {onRuntime("name: mlx-distributed", ""), []string{`runtimeRef: .*refused: .*mpirun`}},
-		"xgboost by its name":   {onRuntime("name: xgboost-distributed", ""), []string{`runtimeRef: .*refused: .*DMLC_`}},
-		"flux by its name":      {onRuntime("name: flux-distributed", ""), []string{`runtimeRef: .*refused: .*Flux`}},
-		"torchtune by its name": {onRuntime("name: torchtune-llama3.2-1b", ""), []string{`runtimeRef: .*refused: .*tune`}},
-		"a cache by its name":   {onRuntime("name: torch-distributed-with-cache", ""), []string{`runtimeRef: .*refused`}},
+		"deepspeed by its name": {onRuntime("name: deepspeed-distributed", ""), []string{`runtimeRef: ` +
+			`.*refused: .*mpirun`}},
+		"mlx by its name": {onRuntime("name: mlx-distributed", ""), []string{`runtimeRef: .*refused: .*mpirun`}},
+		"xgboost by its name": {onRuntime("name: xgboost-distributed", ""), []string{`runtimeRef: ` +
+			`.*refused: .*DMLC_`}},
+		"flux by its name": {onRuntime("name: flux-distributed", ""), []string{`runtimeRef: .*refused: .*Flux`}},
+		"torchtune by its name": {onRuntime("name: torchtune-llama3.2-1b", ""), []string{`runtimeRef: ` +
+			`.*refused: .*tune`}},
+		"a cache by its name": {onRuntime("name: torch-distributed-with-cache", ""), []string{`runtimeRef: ` +
+			`.*refused`}},
 		"tune run of a TrainJob": {
 			strings.Replace(onRuntime("name: torch-distributed", ""), "python, t.py", "tune, run, x", 1),
 			[]string{`command: .*tune`},
@@ -101,7 +106,8 @@ func TestRuntimesByName(t *testing.T) {
 	t.Parallel()
 	for _, ref := range []string{"name: mine", "name: deepspeed-distributed, kind: TrainingRuntime"} {
 		out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(onRuntime(ref, ""))}})
-		if out.Jobs != 1 || !out.Lossy || !strings.Contains(fmt.Sprint(out.Notes), "import assumes pods of one container") {
+		if out.Jobs != 1 || !out.Lossy || !strings.Contains(fmt.Sprint(out.Notes), "import assumes pods of "+
+			"one container") {
 			t.Errorf("%s: %d jobs: %v", ref, out.Jobs, out.Notes)
 		}
 	}

@@ -25,9 +25,11 @@ error has a line for whatever differs:
   file:line: object: field: value: verdict: why
 
   dropped     neither the job nor what it renders has it
-  changed     the job means something else here, such as another launcher
+  changed     the job means something else here, such as another launcher, or
+              names pods of the source that it calls otherwise
   error       the source was wrong: it was corrected, or must be, such as ${NODES}
-  refused     the source was right, but no TrainingJob may have it: correct the job
+  refused     the source was right, but no TrainingJob may have it: correct the job;
+              of a TrainJob that Trainer runs otherwise, none is printed
   translated  its meaning is kept in another form
   added       the job renders more than there was, such as a rendezvous
   beside      not part of the job: keep it beside
@@ -94,11 +96,11 @@ func runImport(s cli.Streams, files []string, strict bool, output string) error 
 
 func importError(out importer.Result, strict bool) error {
 	switch {
-	case out.Jobs == 0:
-		return errors.New("nothing to import: there is no training job in the input")
 	case out.Invalid:
 		return errors.New("a job or its manifest must be corrected: see the lines with error or refused " +
 			"above")
+	case out.Jobs == 0:
+		return errors.New("nothing to import: there is no training job in the input")
 	case strict && out.Lossy:
 		return errors.New("something was dropped or changed: see above")
 	}

@@ -72,10 +72,9 @@ func TestAsItIs(t *testing.T) {
 				"{labels: {team: blue}}, spec: {replicatedJobs: [{name: node, template: {spec: {template: {metadata: " +
 				"{annotations: {a: b}}, spec: {serviceAccountName: sa, nodeSelector: {c: d}, volumes: [{name: v, " +
 				"persistentVolumeClaim: {claimName: data}}], containers: [{name: node, volumeMounts: [{name: v, " +
-				"mountPath: /v}]}]}}}}}, {name: other}]}}}}]}\n",
+				"mountPath: /v}]}]}}}}}]}}}}]}\n",
 			reported: []string{
 				`labels\.team: "blue": dropped: a TrainingJob has none for the JobSet alone`,
-				`replicatedJobs\[1\].*: dropped: it is for pods of the runtime`,
 				`template\.spec\.template: .*translated: the runtime becomes the job's own`,
 			},
 			jobs: []string{

@@ -48,15 +48,14 @@ func TestCarried(t *testing.T) {
 		"a network that the others do not have": {
 			in: set(", {name: side, template: {spec: {suspend: true, template: {spec: {restartPolicy: Never, "+
 				plainJob+"}}}}}", "hostNetwork: true, dnsPolicy: ClusterFirstWithHostNet, "),
-			unreported: []string{"suspend"},
-			jobs:       []string{`host: true`, `hostNetwork: false`, `dnsPolicy: ClusterFirst`},
+			jobs: []string{`host: true`, `hostNetwork: false`, `dnsPolicy: ClusterFirst`},
 		},
 		"a rule of a Job without the status of its condition": {
 			in: "apiVersion: batch/v1\nkind: Job\nmetadata: {name: j-worker}\nspec: {completionMode: Indexed, " +
 				"backoffLimit: 3, podFailurePolicy: {rules: [{action: Ignore, onPodConditions: [{type: " +
 				"DisruptionTarget}]}]}, template: {metadata: {annotations: " +
 				"{kubectl.kubernetes.io/default-container: c}}, spec: {restartPolicy: Never, " + trainsBash + "}}}\n",
-			unreported: []string{"podFailurePolicy", "default-container"},
+			unreported: []string{"podFailurePolicy"},
 		},
 		"what the first MPI operator does with a launcher that failed": {
 			in:   mpijob("v1alpha2"),

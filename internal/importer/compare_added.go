@@ -1,31 +1,36 @@
 package importer
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 )
 
-// internalVariables are variables that tegen sets for its own use, and those that repeat another field.
-var internalVariables = regexp.MustCompile(`^(OMPI_MCA_orte_keep_fqdn_hostnames|PRTE_MCA_prte_keep_fqdn_hostnames|` +
-	`TEGEN_.*|TORCH_.*|PYTHONUNBUFFERED)$`)
-
-// addedText lists in one line what a job renders beyond what was there, less what changes no behaviour.
+// addedText lists in one line what a job renders beyond what was there.
 func (d *draft) addedText(o *object, all []gap) string {
-	var out []string
-	restricted, torchrun := "", []string(nil)
+	var out, torchrun []string
+	add := func(text string) {
+		if !slices.Contains(out, text) { // several roles are given the same
+			out = append(out, text)
+		}
+	}
+	limits := map[string]bool{}
+	for _, g := range all {
+		limits[dotted(g.steps())] = true
+	}
+	restricted, labels := "", false
 	for _, g := range all {
 		path := g.steps()
 		last := g.path[len(g.path)-1]
-		switch {
-		case slices.Contains(path, "labels") && (reserved(last.name) || isGangKey(last.name)),
-			slices.Contains(path, "requests"), strings.HasPrefix(last.name, "tegen.dev/"), last.name == "namespace":
+		switch limit := strings.Replace(dotted(path), ".requests", ".limits", 1); {
+		case slices.Contains(path, "labels") && reserved(last.name), strings.HasPrefix(last.name, "tegen.dev/"):
+			labels = true
+		case limit != dotted(path) && limits[limit]: // Kubernetes would set it itself
 		case strings.HasPrefix(last.value, "PET_"):
 			if !d.torchSet[last.value] {
-				torchrun = append(torchrun, torchVariable(g))
+				torchrun = append(torchrun, last.value+"="+view{value: g.have}.at("value").text())
 			}
-		case internalVariables.MatchString(last.value), o.isTranslated(path), g.have == fallbacks["spec.image"]:
-		case last.name == "readOnlyRootFilesystem" && g.have == false: // as it is where nobody says
+		case o.isTranslated(path), g.have == fallbacks["spec.image"]:
+		case last.name == "readOnlyRootFilesystem" && g.have == false: // Kubernetes' own default
 		case slices.Contains(path, "securityContext"):
 			if restricted == "" || last.name == "runAsUser" {
 				restricted = "a restricted securityContext"
@@ -33,37 +38,44 @@ func (d *draft) addedText(o *object, all []gap) string {
 			if last.name == "runAsUser" {
 				restricted += ", as user " + summary(g.have)
 			}
+		case last.key == "name" && len(path) > 1 && path[len(path)-2] == "env":
+			value := view{value: g.have}.at("value")
+			add(strings.TrimSpace(shortPath(g.path) + " " + string(line(value.value))))
+		case last.key == "mountPath":
+			add(last.value)
 		default:
-			text := strings.TrimSpace(shortPath(g.path) + " " + summary(g.have))
-			if last.key == "mountPath" {
-				text = last.value
-			}
-			if !slices.Contains(out, text) { // several roles are given the same
-				out = append(out, text)
-			}
+			add(strings.TrimSpace(shortPath(g.path) + " " + summary(g.have)))
 		}
 	}
-	if torchrun = slices.DeleteFunc(torchrun, func(text string) bool { return text == "" }); len(torchrun) > 0 {
+	if len(torchrun) > 0 {
 		out = append(out, "for torchrun "+strings.Join(torchrun, " "))
 	}
 	if restricted != "" {
 		out = append(out, restricted)
 	}
+	if labels {
+		out = append(out, "labels and annotations of tegen")
+	}
 	return strings.Join(out, ", ")
 }
 
-// torchVariable is a variable that torchrun reads, with its value, "" where that is torchrun's own. The name of the run
-// and the tuning of the rendezvous say nothing where no rendezvous was.
-func torchVariable(g gap) string {
-	name, value := g.path[len(g.path)-1].value, view{value: g.have}.at("value").text()
-	switch name + "=" + value {
-	case "PET_MAX_RESTARTS=0", "PET_NPROC_PER_NODE=1", "PET_NNODES=1:1":
-		return ""
+// addedObjects are the rendered objects that no object of the input is compared with.
+func (d *draft) addedObjects(counterparts []tree) string {
+	var out []string
+	for _, object := range d.objects {
+		v := view{value: object}
+		kind, name := v.at("kind").text(), v.at("metadata", "name").text()
+		part := slices.ContainsFunc(counterparts, func(c tree) bool {
+			return view{value: c}.at("kind").text() == kind && view{value: c}.at("metadata", "name").text() == name
+		})
+		for _, o := range d.stream.objects {
+			part = part || o.gvk.Kind == kind && o.name == name
+		}
+		if !part {
+			out = append(out, kind+" "+name)
+		}
 	}
-	if name == "PET_RDZV_ID" || name == "PET_RDZV_CONF" {
-		return ""
-	}
-	return name + "=" + value
+	return strings.Join(out, ", ")
 }
 
 // shortPath is a path without the way to a pod's container.

@@ -1,6 +1,7 @@
 package importer_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -60,15 +61,29 @@ func gains(t *testing.T, source, rendered string, notes []importer.Note) (out []
 		walk(object, "", "", func(_, key, value string) { had[wordKey(key)+"="+amount(value)] = true })
 	}
 	for _, object := range documents(t, rendered) {
+		if reportsObject(notes, object) {
+			continue
+		}
 		walk(object, "", "", func(path, key, value string) {
 			same := had[wordKey(key)+"="+amount(value)] || wordKey(key) == "word" && strings.Contains(source, value)
 			if within := inPod.FindString(path); within != "" && !same && !changesNothing(path, value) &&
-				!reportsGain(notes, path) {
+				!reportsGain(notes, path, value) {
 				out = append(out, path+": "+value)
 			}
 		})
 	}
 	return out
+}
+
+// reportsObject says whether a line tells of a whole object that is rendered beyond the source.
+func reportsObject(notes []importer.Note, object map[string]any) bool {
+	metadata, _ := object["metadata"].(map[string]any)
+	name := fmt.Sprintf("%v %v", object["kind"], metadata["name"])
+	return slices.ContainsFunc(notes, func(n importer.Note) bool {
+		return n.Field == "" && (n.Verdict == importer.Added && slices.Contains(strings.Split(n.Why, ", "), name) ||
+			n.Verdict == importer.Translated && strings.HasPrefix(n.Why, fmt.Sprintf("a %v takes its "+
+				"place", object["kind"])))
+	})
 }
 
 // wordKey takes a program's words together: between command and args they may move.
@@ -87,7 +102,7 @@ var inPod = regexp.MustCompile(`(^|\.)(template\.spec\.(containers|initContainer
 // idleGains are rendered values, by path and value, that change nothing where the source does not say them.
 var idleGains = []struct{ path, value, why string }{
 	{
-		`\.name$`, `^(worker|scheduler|server|launcher|main|pytorch|mxnet|(own-)?dshm|tmp|data-?[0-9]*)$`,
+		`\.name$`, `^(node|worker|scheduler|server|launcher|main|pytorch|mxnet|(own-)?dshm|tmp|data-?[0-9]*)$`,
 		"a name that only the pod knows",
 	},
 	{`\.serviceAccountName$`, `^default$`, "Kubernetes' own"},
@@ -97,6 +112,9 @@ var idleGains = []struct{ path, value, why string }{
 	{`\.readOnlyRootFilesystem$`, `^false$`, "Kubernetes' own"},
 	{`\.cleanPodPolicy$`, `^None$`, "the operators' own"},
 	{`\.protocol$`, `^TCP$`, "Kubernetes' own"},
+	{`\.dnsPolicy$`, `^ClusterFirst$`, "Kubernetes' own"},
+	{`^spec\.backoffLimit$`, `^6$`, "Kubernetes' own"},
+	{`\.replicas$`, `^1$`, "the operators' own"},
 	{`\.maxRetry$`, `^3$`, "what Volcano's webhook puts there"},
 	{`\.suspend$`, `^false$`, "the operators' own"},
 	{`\.requests\.`, ``, "Kubernetes copies limits"},
@@ -104,16 +122,6 @@ var idleGains = []struct{ path, value, why string }{
 	{`\.onPodConditions\[0\]\.status$`, `^True$`, "Kubernetes' own"},
 	{`\.fieldRef\.apiVersion$`, `^v1$`, "Kubernetes' own"},
 	{`\.securityContext$`, `^\{\}$`, "it says nothing"},
-	{`\.metadata\.labels\["(app\.kubernetes\.io|tegen\.dev)/`, ``, "tegen's own"},
-	{
-		`\.env\[[0-9]+\]\.(name|value)$`, `^TEGEN_[A-Z_]+_HOST$|-0\.[a-z0-9-]+\.[a-z0-9-]+\.svc\.cluster\.local$`,
-		"by which programs find groups, if they want to",
-	},
-	{`\.env\[[0-9]+\]\.name$`, `^PYTHONUNBUFFERED$`, "it changes no result"},
-	{
-		`\.env\[[0-9]+\]\.(name|value)$`, `^(TORCH_DISABLE_SHARE_RDZV_TCP_STORE|1)$`,
-		"of the rendezvous, which a line of what is added names",
-	},
 }
 
 func changesNothing(path, value string) bool {
@@ -124,7 +132,8 @@ func changesNothing(path, value string) bool {
 
 // reportsGain says whether a line of what is added names a step of a path below the pod's, or a line tells of the value
 // at that very place.
-func reportsGain(notes []importer.Note, path string) bool {
+func reportsGain(notes []importer.Note, path, value string) bool {
+	variable := regexp.MustCompile(`\.env\[[0-9]+\]\.name$`).MatchString(path)
 	steps := regexp.MustCompile(`[A-Za-z]+`).FindAllString(path, -1)
 	for _, n := range notes {
 		if n.Verdict != importer.Added {
@@ -132,7 +141,19 @@ func reportsGain(notes []importer.Note, path string) bool {
 			if n.Field != "" && strings.HasSuffix(n.Field, "."+last) {
 				return true
 			}
+			if last == "image" && strings.Contains(n.Why, value) || last == "backoffLimit" && strings.Contains(n.Why, last) {
+				return true
+			}
 			continue
+		}
+		if variable {
+			if strings.Contains(n.Why, value) {
+				return true
+			}
+			continue
+		}
+		if strings.Contains(path, "metadata.labels[") && strings.Contains(n.Why, "labels and annotations of tegen") {
+			return true
 		}
 		if strings.Contains(path, "olume") && strings.Contains(n.Why, "/tegen/ssh") {
 			return true // mounts are told of by their paths

@@ -27,7 +27,7 @@ type Result struct {
 	YAML    []byte // TrainingJobs, in the order of the input
 	Jobs    int
 	Notes   []Note
-	Invalid bool // a job among them does not load as it is, or a key of the input has two values
+	Invalid bool // a job was refused, or does not load as it is, or a key of the input has two values
 	Lossy   bool // something of the input is neither in the jobs nor in what they render
 }
 
@@ -121,9 +121,10 @@ func Jobs(sources []schema.Source) Result {
 	}
 	wrong := checkTogether(drafts)
 	out.Notes = append(out.Notes, wrong...)
-	out.Invalid = s.doubled || len(wrong) > 0 || slices.ContainsFunc(drafts,
+	out.Invalid = s.invalid || len(wrong) > 0 || slices.ContainsFunc(drafts,
 		func(d *draft) bool { return d.incomplete || len(d.invalid) > 0 })
 	out.Notes = append(out.Notes, s.remaining(drafts)...)
+	out.Notes = append(out.Notes, s.staleNames(drafts)...)
 	sortNotes(&out)
 	return out
 }

@@ -13,7 +13,7 @@ import (
 type stream struct {
 	objects []*object
 	notes   []Note
-	doubled bool // a key stands twice in one of them, with two values
+	invalid bool // a key stands twice in one of them, with two values, or a job was refused as a whole
 }
 
 func (s *stream) read(src schema.Source) {
@@ -37,7 +37,7 @@ func (s *stream) read(src schema.Source) {
 					"say the same"
 			}
 			s.notes = append(s.notes, n)
-			s.doubled = s.doubled || !t.Same
+			s.invalid = s.invalid || !t.Same
 		}
 		if notes := stringify(o.view()); len(notes) > 0 {
 			s.notes = append(s.notes, notes...)

@@ -34,6 +34,8 @@ type draft struct {
 	waitingFields  map[string][]string // which fields wait for a placeholder, by the place of the placeholder
 	incomplete     bool                // it waits for a value that nobody has filled in
 	elsewhere      map[string]bool     // placeholders outside of longer variables; nil until asked for
+	reasons        map[string]string   // by the place of the input, how the job keeps what it lacks
+	shifted        map[string]int      // by the start of pods' names, by how much their numbers are others
 	torchSet       map[string]bool     // variables of torchrun that the source sets, or has an option for
 
 	objects []tree // what it renders
@@ -47,6 +49,7 @@ func newDraft(s *stream, o *object, framework, target, name string) *draft {
 		stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{},
 		volume: map[string]string{}, role: schema.RoleWorker, templates: map[string]view{},
 		recorded: map[string]bool{}, waitingFields: map[string][]string{}, torchSet: map[string]bool{},
+		shifted: map[string]int{}, reasons: map[string]string{},
 	}
 	d.addWorkload(o)
 	metadata := o.view().at("metadata")
@@ -169,6 +172,14 @@ func reserved(key string) bool {
 // note puts a note about a place of the input beside the job.
 func (d *draft) note(v view, verdict Verdict, format string, args ...any) {
 	d.notes = append(d.notes, v.note(verdict, format, args...))
+}
+
+// keptAs says that the job keeps the meaning of a value in another form, with the reason for a line; "" for none.
+func (d *draft) keptAs(v view, why string) {
+	if v.isSet() {
+		d.reasons[v.key()] = why
+		v.markTranslated()
+	}
 }
 
 // from is where a field of the job, or the nearest above it, came from.

@@ -34,7 +34,7 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 	d.seconds("spec.failure.deadline", child.at("template", "spec", "activeDeadlineSeconds"))
 	d.readTTL(spec)
 	for _, item := range spec.at("replicatedJobs").items() { // the controller puts the set's own in its place
-		item.at("template", "spec", "suspend").markTranslated()
+		d.keptAs(item.at("template", "spec", "suspend"), "JobSet replaces it with its own suspend")
 	}
 	d.setPolicies(spec, child)
 	train := child.at("name").text()

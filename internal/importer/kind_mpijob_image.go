@@ -107,7 +107,8 @@ func (d *draft) restartOf(field string, role view, unsaid string) {
 		unsaid = policy.text()
 	}
 	d.set(field, unsaid, policy)
-	role.at("template", "spec", "restartPolicy").markTranslated()
+	d.keptAs(role.at("template", "spec", "restartPolicy"),
+		"the MPI operator replaces it with the role's restartPolicy, which is "+unsaid)
 }
 
 // setByOperator are variables of a launcher that the operator sets behind its own, and the last counts.

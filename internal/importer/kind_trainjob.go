@@ -27,10 +27,15 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 		runtime = s.runtimeNotGiven(o, kind, name)
 		shared = runtime
 	}
-	child, others := s.trainingItem(runtime.view().at("spec", "template", "spec", "replicatedJobs"))
-	if !child.isSet() {
+	items := runtime.view().at("spec", "template", "spec", "replicatedJobs").items()
+	if len(items) == 0 {
 		return nil, fmt.Errorf("the %s %s that it runs on has no spec.template.spec.replicatedJobs", kind, name)
 	}
+	if !s.runtimeKept(o, runtime) {
+		o.reported, shared.reported, s.invalid = true, true, true
+		return nil, errNotTraining
+	}
+	child := items[trainingIndex(items)]
 	name = o.name
 	if runtime.name == o.name { // as tegen renders them: the hash stands on the runtime
 		name = unhashed(runtime)
@@ -46,7 +51,6 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 	d := newDraft(s, runtime, framework, schema.TargetTrainJob, name)
 	d.addWorkload(o)
 	shared.draft = d
-	d.unrenderedPods = others
 	d.policy(policy)
 	d.set("metadata.namespace", o.namespace, o.view().at("metadata", "namespace"))
 	for _, field := range []string{"labels", "annotations"} {
@@ -82,8 +86,8 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 	if runtime := d.workload[0].view(); d.workload[0].name != o.name || d.workload[0].gvk.Kind != "TrainingRuntime" {
 		d.note(spec.at("runtimeRef"), Translated, "the runtime becomes a TrainingRuntime of the job's own")
 		spec.at("runtimeRef").markTranslated()
-		runtime.at("kind").markTranslated()
-		runtime.at("metadata", "name").markTranslated()
+		d.keptAs(runtime.at("kind"), "the job has a TrainingRuntime of its own")
+		d.keptAs(runtime.at("metadata", "name"), "the job has a TrainingRuntime of its own")
 	}
 }
 
@@ -105,6 +109,9 @@ func (d *draft) processesOf(own, shared view) {
 	shared.markTranslated()
 }
 
+// inRuntime is what becomes of a TrainJob's words about its pods.
+const inRuntime = "the job's own runtime has it in its pods"
+
 // override puts what a TrainJob says of its pods into the runtime's template, where tegen writes it.
 func (d *draft) override(template, trainer view) {
 	c := trainingContainer(template.at("spec"))
@@ -121,12 +128,12 @@ func (d *draft) override(template, trainer view) {
 		} else {
 			c.mapping()[field] = clone(v.value)
 		}
-		v.markTranslated()
+		d.keptAs(v, inRuntime)
 	}
 	for _, e := range trainer.at("env").items() {
 		d.overrideVariable(c, e)
 	}
-	trainer.at("env").markTranslated()
+	d.keptAs(trainer.at("env"), inRuntime)
 }
 
 // overrideVariable puts a variable of the TrainJob in the place of the runtime's of that name, or behind all of those.
@@ -168,19 +175,11 @@ func (d *draft) podGroupPolicy(spec view) {
 	}
 }
 
-// policy reports a framework for which Trainer sets variables, and tegen's runtime, torch's or JAX's, does not.
+// policy reads the port of JAX's coordinator, which is Trainer's own.
 func (d *draft) policy(policy view) {
-	for _, key := range sortedKeys(policy.mapping()) {
-		switch key {
-		case "numNodes", "torch":
-		case "jax":
-			d.set("spec.jax.port", int64(29500), policy.at(key))
-			d.note(policy.at(key), Translated, "the runtime sets the same variables itself")
-			policy.at(key).markTranslated()
-		default:
-			d.note(policy.at(key), Changed, "only the variables of torch and JAX are rendered: the pods get none of %s",
-				key)
-			policy.at(key).markTranslated()
-		}
+	if jax := policy.at("jax"); jax.isSet() {
+		d.set("spec.jax.port", int64(29500), jax)
+		d.note(jax, Translated, "the runtime sets the same variables itself")
+		jax.markTranslated()
 	}
 }

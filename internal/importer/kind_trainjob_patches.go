@@ -6,18 +6,14 @@ import (
 )
 
 // patches puts what a TrainJob says beside its runtime into the pods' template, as Trainer does (kubeflow/trainer
-// v2.3.0, pkg/runtime/core/trainingruntime.go: mergeRuntimePatches). Other Jobs of the runtime are not rendered, and
-// the JobSet and the Job that Trainer makes have no labels of their own in a TrainingJob.
+// v2.3.0, pkg/runtime/core/trainingruntime.go: mergeRuntimePatches). The JobSet and the Job that Trainer makes have no
+// labels of their own in a TrainingJob.
 func (d *draft) patches(spec, child view) {
 	for _, patch := range spec.at("runtimePatches").items() {
 		d.note(patch.at("manager"), Translated, "what it patches becomes the job's own, and is nobody else's")
 		set := patch.at("trainingRuntimeSpec", "template")
 		d.withoutField(set.at("metadata"), "the JobSet")
 		for _, item := range set.at("spec", "replicatedJobs").items() {
-			if item.at("name").text() != child.at("name").text() {
-				d.note(item, Dropped, "it is for pods of the runtime that are not rendered")
-				continue
-			}
 			d.withoutField(item.at("template", "metadata"), "the Job")
 			d.patchTemplate(child.at("template", "spec", "template"), item.at("template", "spec", "template"))
 		}

@@ -3,8 +3,8 @@ package importer
 import "strings"
 
 // installedRuntimes are those that Trainer itself installs, whose pods are one container of an image (kubeflow/trainer
-// v2.3.0, manifests/base/runtimes): TrainJobs name them, and their manifests are in few repositories. The runtimes of
-// deepspeed and mlx start processes by mpirun and ssh, with keys that their controller makes.
+// v2.3.0, manifests/base/runtimes): TrainJobs name them, and their manifests are in few repositories. No TrainingJob is
+// made of the others that it installs: see installedReasons.
 var installedRuntimes = map[string]struct{ policy, image string }{
 	"torch-distributed": {"torch", "pytorch/pytorch:2.13.0-cuda13.0-cudnn9-runtime"},
 	"jax-distributed":   {"jax", "nvcr.io/nvidia/jax:25.10-py3"},
@@ -15,16 +15,19 @@ var installedRuntimes = map[string]struct{ policy, image string }{
 func (s *stream) runtimeNotGiven(o *object, kind, name string) *object {
 	ref := o.view().at("spec", "runtimeRef")
 	container, policy := tree{"name": "node"}, tree{}
-	if known, ok := installedRuntimes[name]; ok && kind == "ClusterTrainingRuntime" {
+	switch known, ok := installedRuntimes[name]; {
+	case installedReason(ref) != "": // and it is refused for that
+	case ok && kind == "ClusterTrainingRuntime":
 		container["image"] = known.image
 		policy[known.policy] = tree{}
 		s.notes = append(s.notes, ref.note(Changed,
 			"the runtime is not in the input: it is taken as Trainer 2.3 installs it, with image %s; if yours is "+
 				"another, add what 'kubectl get clustertrainingruntime %s -o yaml' prints", known.image, name))
-	} else {
+	default:
 		s.notes = append(s.notes, ref.note(Changed,
-			"what %s %s says of the pods, such as their image, is not in the input: add what 'kubectl get %s %s -o "+
-				"yaml' prints", kind, name, strings.ToLower(kind), name))
+			"%s %s is not in the input: import assumes pods of one container, without an image, volumes and an "+
+				"mlPolicy of their own; add the output of 'kubectl get %s %s -o yaml'", kind, name,
+			strings.ToLower(kind), name))
 	}
 	ref.markTranslated()
 	template := tree{"spec": tree{"template": tree{"spec": tree{"containers": []any{container}}}}}

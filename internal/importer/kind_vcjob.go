@@ -59,7 +59,7 @@ func (d *draft) vcFailure(spec, task view) {
 		d.set("spec.failure.inPlace", true, pod.at("restartPolicy"))
 	}
 	if never {
-		task.at("maxRetry").markTranslated() // of containers that the kubelet starts again, which are none
+		d.unusedRetry(task.at("maxRetry"), "it counts containers that the kubelet starts again, which are none")
 	}
 	d.alwaysRestarts(pod)
 	switch restarts := slices.ContainsFunc(all, restartsPods); {
@@ -81,7 +81,7 @@ func (d *draft) vcFailure(spec, task view) {
 			return strings.HasPrefix(policy.at("action").text(),
 				"Restart")
 		}) {
-			spec.at("maxRetry").markTranslated() // which counts nothing then
+			d.unusedRetry(spec.at("maxRetry"), "without a policy that restarts pods it counts nothing")
 		}
 	}
 	var codes []any
@@ -93,6 +93,14 @@ func (d *draft) vcFailure(spec, task view) {
 	if len(codes) > 0 {
 		d.set("spec.failure.fatalExitCodes", codes, spec.at("policies"))
 	}
+}
+
+// unusedRetry says why a maxRetry has no effect, where it is not the one that Volcano's webhook sets.
+func (d *draft) unusedRetry(v view, why string) {
+	if v.text() == "3" {
+		why = ""
+	}
+	d.keptAs(v, why)
 }
 
 // alwaysRestarts tells of pods that never end by themselves.

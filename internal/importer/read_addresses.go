@@ -20,6 +20,9 @@ func (d *draft) readdress(all ...addresses) {
 		if a.pod == a.newPod && (a.service == a.newService || a.service == "") && a.shift == 0 {
 			continue
 		}
+		if a.shift != 0 {
+			d.shifted[a.pod] = a.shift
+		}
 		d.recompose(a)
 		dialled := regexp.MustCompile(`(^|[^A-Za-z0-9.-])` + regexp.QuoteMeta(a.pod) + `([0-9]+)(\.` +
 			regexp.QuoteMeta(a.service) + `)?($|[^A-Za-z0-9-])`)

@@ -50,24 +50,6 @@ func accelerators(item view) int64 {
 	return all * podsOf(item)
 }
 
-// trainingItem is the item of a list that trains, with a note for each other, and how many pods those have.
-func (s *stream) trainingItem(list view) (item view, others int64) {
-	items := list.items()
-	if len(items) == 0 {
-		return view{object: list.object}, 0
-	}
-	item = items[trainingIndex(items)]
-	for i, other := range items {
-		if i != trainingIndex(items) {
-			others += podsOf(other)
-			s.notes = append(s.notes, other.at("name").note(Changed,
-				"a TrainingJob has one template of pods, which is that of %s: these pods are not rendered",
-				summary(item.at("name").value)))
-		}
-	}
-	return item, others
-}
-
 // podsOf is how many pods an item has.
 func podsOf(item view) int64 {
 	all := int64(1)

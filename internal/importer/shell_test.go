@@ -232,7 +232,7 @@ func TestTorchrunTold(t *testing.T) {
 			unreported: `PET_`, rendered: "- train.py",
 		},
 		"one pod": {
-			in: podsOf(t, 1, nil, "torchrun", "train.py"), unreported: `changed|PET_NNODES`,
+			in: podsOf(t, 1, nil, "torchrun", "train.py"), unreported: `changed`,
 			rendered: restarts + "0",
 		},
 		"its own restarts": {
@@ -372,7 +372,7 @@ func TestTutorial(t *testing.T) {
 	if out.Invalid || out.Lossy {
 		t.Errorf("invalid %v, lossy %v", out.Invalid, out.Lossy)
 	}
-	if notes := lines(out.Notes); regexp.MustCompile(`changed|dropped|warning|PET_`).MatchString(notes) || t.Failed() {
+	if notes := lines(out.Notes); regexp.MustCompile(`changed|dropped|warning`).MatchString(notes) || t.Failed() {
 		t.Errorf("%s%s", out.YAML, notes)
 	}
 	if text := renders(t, out.YAML); !strings.Contains(text, "PET_MAX_RESTARTS\n      value: \"3\"") {

@@ -53,7 +53,7 @@ func TestUnsaid(t *testing.T) {
 			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: " +
 				"{schedulerName: volcano, maxRetry: 5, tasks: [{name: worker, template: {spec: {" +
 				"restartPolicy: Never, " + trainsBash + "}}}]}\n",
-			unreported: []string{"RestartPod", "maxRetry"}, jobs: []string{`restartsPerWorker: 0`},
+			unreported: []string{"RestartPod"}, jobs: []string{`restartsPerWorker: 0`},
 		},
 		"a Volcano Job whose pods start again in place": {
 			in: "apiVersion: batch.volcano.sh/v1alpha1\nkind: Job\nmetadata: {name: j}\nspec: {schedulerName: " +

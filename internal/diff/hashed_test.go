@@ -13,7 +13,8 @@ func TestHashedRemedy(t *testing.T) {
 	const job = "apiVersion: batch/v1\nkind: Job\nmetadata: {name: a-worker-0badcafe, namespace: ml, ANNOTATIONS}\n" +
 		"spec: {template: {spec: {restartPolicy: Never, containers: [{name: w, image: IMAGE}]}}}\n"
 	const set = "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata: {name: a-0badcafe, namespace: ml, " +
-		"ANNOTATIONS}\nspec: {replicatedJobs: [{name: worker, template: {spec: {template: {spec: {containers: [{name: " +
+		"ANNOTATIONS}\nspec: {replicatedJobs: [{name: worker, template: {spec: {template: {spec: {containers: " +
+		"[{name: " +
 		"w, image: IMAGE}]}}}}}]}\n"
 	const hashed = `annotations: {tegen.dev/content-hash: "0badcafe"}`
 	for _, c := range []struct{ object, annotations, remedy string }{

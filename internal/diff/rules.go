@@ -128,7 +128,8 @@ func suspended(o *object) bool {
 
 // hashKept is the remedy where an object changed and kept a name that has a hash of its content: something changed it
 // after tegen rendered it, and no field of the job would give it another name.
-const hashKept = "make the change in the TrainingJob, or in a kustomization that is built before tegen runs: then the " +
+const hashKept = "make the change in the TrainingJob, or in a kustomization that is built before tegen runs: then " +
+	"the " +
 	"hash in the name changes too; 'tegen check' finds what was changed afterwards; or delete it first"
 
 // remedy replaces the advice to use a hashed name for an object that has one.

@@ -162,7 +162,8 @@ var Rules = []Rule{
 		"Make the change in the TrainingJob, or in a kustomization that is built before tegen runs.",
 	},
 	{
-		"reference/renamed", "An object refers to what it expects in the cluster, and the set has it under a longer name.",
+		"reference/renamed", "An object refers to what it expects in the cluster, and the set has it under a " +
+			"longer name.",
 		"Name the field under nameReference in a configuration of kustomize, if a kustomization renamed it.",
 	},
 

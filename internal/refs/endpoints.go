@@ -108,7 +108,8 @@ func (c *checker) qualified(w *workload, at place, text string) {
 			c.endpoint(w, at, e)
 		case ok && c.rendered(id{"Service", w.namespace, e.service}):
 			c.refuse(&w.object, at, id{"Service", e.namespace, e.service}, "the Service is in namespace "+w.namespace+
-				": a kustomization moved it after tegen rendered the address; set the namespace where the TrainingJob is")
+				": a kustomization moved it after tegen rendered the address; set the namespace where the "+
+				"TrainingJob is")
 		} // any other namespace the set has nothing in is someone else's
 	}
 }

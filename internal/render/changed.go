@@ -28,11 +28,13 @@ func Changed(objects []runtime.Object) (list finding.List) {
 				fix = "give 'tegen install' the changed configuration"
 			}
 		}
+		who := strings.Join(append([]string{"this object"}, ids[1:]...), " or ")
 		list = append(list, finding.Finding{
 			Rule: "reference/hash", Level: finding.Error, Object: ids[0],
 			Field: "metadata.annotations[" + names.ContentHash + "]",
-			Message: hash + " is the hash of other content: " + strings.Join(append([]string{"this object"}, ids[1:]...),
-				" or ") + " was changed after tegen rendered it, and the API server refuses the next such change; " + fix,
+			Message: hash + " is the hash of other content: " + who + " was changed after tegen rendered it, and " +
+				"the API " +
+				"server refuses the next such change; " + fix,
 		})
 	}
 	return list
@@ -73,7 +75,8 @@ func Renamed(objects []runtime.Object) (notes finding.List) {
 			notes = append(notes, finding.Finding{
 				Rule: "reference/renamed", Level: finding.Note, Object: l.From.Kind + " " + l.From.Namespace + "/" +
 					l.From.Name,
-				Message: "it needs " + l.To.Kind + " " + l.To.Name + ", and the set has " + name + "; if a kustomization " +
+				Message: "it needs " + l.To.Kind + " " + l.To.Name + ", and the set has " + name + "; if a " +
+					"kustomization " +
 					"renamed it, name the field under nameReference in a configuration of kustomize",
 			})
 		}

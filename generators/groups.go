@@ -69,5 +69,5 @@ func groupedJobs(job *schema.Job) []runtime.Object {
 				lastingJobSpec(job, groupRole(g), template)))
 		}
 		return jobs
-	}, jobImmutable)...)
+	})...)
 }

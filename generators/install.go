@@ -122,8 +122,10 @@ func (i *Installation) quota() *corev1.ResourceQuota {
 func (i *Installation) config() *corev1.ConfigMap {
 	m := i.meta(i.configName())
 	annotate(&m, names.ContentHash, contentHash(i.Config))
-	return &corev1.ConfigMap{ObjectMeta: m, Immutable: ptr(true), Data: map[string]string{"config.yaml": i.Config}}
+	return &corev1.ConfigMap{ObjectMeta: m, Immutable: ptr(true), Data: map[string]string{schedulerConfigKey: i.Config}}
 }
+
+const schedulerConfigKey = "config.yaml"
 
 func (i *Installation) configName() string { return names.Scheduler + "-" + contentHash(i.Config) }
 
@@ -218,7 +220,7 @@ func (i *Installation) container() corev1.Container {
 		Name:  names.Scheduler,
 		Image: i.Image,
 		// To which the image's entrypoint is the program.
-		Args: []string{"--config=" + schedulerConfigDir + "/config.yaml"},
+		Args: []string{"--config=" + schedulerConfigDir + "/" + schedulerConfigKey},
 		Ports: []corev1.ContainerPort{{
 			Name: "https", ContainerPort: schedulerPort,
 			Protocol: corev1.ProtocolTCP,

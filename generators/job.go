@@ -28,12 +28,12 @@ type named interface {
 
 // hashed names an object after its immutable part where the author asks for it. The name may be part of that, as it is
 // of the c10d endpoint: the hash is of what is immutable under the plain name.
-func hashed[T named](job *schema.Job, name string, build func(name string) T, immutable func(T) []any) T {
-	return hashedAll(job, func(suffix string) []T { return []T{build(name + suffix)} }, immutable)[0]
+func hashed[T named](job *schema.Job, name string, build func(name string) T) T {
+	return hashedAll(job, func(suffix string) []T { return []T{build(name + suffix)} })[0]
 }
 
 // hashedAll names objects after the immutable parts of all of them, since roles of one run belong together.
-func hashedAll[T named](job *schema.Job, build func(suffix string) []T, immutable func(T) []any) []T {
+func hashedAll[T named](job *schema.Job, build func(suffix string) []T) []T {
 	all := build("")
 	if !job.Spec.HashedNames {
 		return all

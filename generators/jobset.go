@@ -50,7 +50,7 @@ func torchJobSet(job *schema.Job) []runtime.Object {
 		set := apis.New(apis.JobSetKind, workloadMeta(job, name, componentWorker), spec)
 		expect(job, &set.ObjectMeta, pods...)
 		return set
-	}, jobSetImmutable))
+	}))
 }
 
 // jobSetImmutable is what no API server changes in a JobSet: its size too, since ElasticJobSet is off by default.

@@ -71,7 +71,7 @@ func keygen(job *schema.Job) *batchv1.Job {
 				Template:                keygenTemplate(job, worker),
 			},
 		}
-	}, jobImmutable)
+	})
 	maps.Copy(j.Labels, queueLabels(job))
 	expect(job, &j.ObjectMeta, j.Spec.Template.Spec)
 	return j

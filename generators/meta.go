@@ -136,13 +136,19 @@ func annotate(m *metav1.ObjectMeta, key, value string) {
 }
 
 // contentHash is the start of the SHA-256 of a value's JSON: 8 hexadecimal digits.
-func contentHash(values ...any) string {
+func contentHash(values ...any) string { return hashOf(jsonOf(values)) }
+
+func hashOf(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:4])
+}
+
+func jsonOf(values []any) []byte {
 	text, err := json.Marshal(values)
 	if err != nil { // typed objects always have a JSON form
 		panic(fmt.Errorf("hashing: %w", err))
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:4])
+	return text
 }
 
 // seconds of a duration; the schema allows whole ones only.

@@ -50,7 +50,7 @@ func psJobs(job *schema.Job) []runtime.Object {
 			jobs = append(jobs, indexedJob(job, roleName(job, r.component)+suffix, r, workerTemplate(job, spec)))
 		}
 		return jobs
-	}, jobImmutable)...)
+	})...)
 }
 
 // psEnv makes a process a node of ps-lite (dmlc/ps-lite, docs/env.md); root is the scheduler's name.

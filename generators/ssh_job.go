@@ -16,7 +16,7 @@ import (
 func sshJob(job *schema.Job) []runtime.Object {
 	return []runtime.Object{hashed(job, workerName(job), func(name string) *batchv1.Job {
 		return workerJob(job, name, sshTemplate(job, name))
-	}, jobImmutable)}
+	})}
 }
 
 // sshJobName is the name of that Job, with which its pods' names start.

@@ -21,11 +21,6 @@ func torchTrainJob(job *schema.Job) []runtime.Object {
 	return objects(hashedAll(job, func(suffix string) []named {
 		name := job.Metadata.Name + suffix
 		return []named{trainingRuntime(job, name), trainJob(job, name)}
-	}, func(o named) []any {
-		if t, ok := o.(*apis.TrainJob); ok {
-			return []any{t.Spec.Trainer, t.Spec.ActiveDeadlineSeconds}
-		}
-		return []any{o.(*apis.TrainingRuntime).Spec}
 	})...)
 }
 

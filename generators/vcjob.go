@@ -33,7 +33,7 @@ func torchVCJob(job *schema.Job) []runtime.Object {
 		expect(job, &j.ObjectMeta, pods...)
 		expectNames(&j.ObjectMeta, expectOfVolcano(job))
 		return j
-	}, vcJobImmutable))
+	}))
 }
 
 func vcJobImmutable(j *apis.VCJob) []any {

@@ -20,6 +20,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -30,7 +31,9 @@ ConfigMaps, selectors and pod templates. Run it over what is applied, after ever
 overlay and patch: a prefix renames a Service, but not the endpoint in an
 environment variable. Such an overlay may also move an installation of
 'tegen install' from where it works, or replace the annotations by which Argo CD
-and Flux keep claims and volumes: both are reported too.
+and Flux keep claims and volumes: both are reported too. So is an object whose
+name has a hash of its content (tegen.dev/content-hash) and that was changed
+after tegen rendered it: its next change would be refused.
 
 Objects that exist in the cluster already are listed on the workload that needs
 them, in the annotation tegen.dev/expects: "Secret/token, Service/mlflow".
@@ -87,6 +90,8 @@ func runCheck(stdin io.Reader, files []string, definitions string, places bool) 
 	for _, b := range refs.Check(objects) {
 		wrong = append(wrong, b.Finding())
 	}
+	wrong = append(wrong, render.Changed(objects)...)
+	notes = append(notes, render.Renamed(objects)...)
 	if definitions != "" {
 		known, err := crds.ReadDir(definitions)
 		if err != nil {

@@ -71,6 +71,7 @@ func (c *comparison) changed(was, is *object) {
 		v := p.verdict(f)
 		if v.Class == Refused {
 			v = p.anew(v)
+			v.remedy = p.remedy(v.remedy)
 		}
 		change := Change{Class: v.Class, Path: f.path.String(), Old: f.old, New: f.new, Why: v.why, Remedy: v.remedy}
 		if is.is("Secret") {
@@ -123,6 +124,21 @@ func (p *pair) suspended(o *object) bool { return suspended(o) }
 func suspended(o *object) bool {
 	return yes(o.at("spec", "suspend")) || yes(o.at("spec", "runPolicy", "suspend")) ||
 		o.is("Pod") && len(items(o.at("spec", "schedulingGates"))) > 0
+}
+
+// hashKept is the remedy where an object changed and kept a name that has a hash of its content: something changed it
+// after tegen rendered it, and no field of the job would give it another name.
+const hashKept = "make the change in the TrainingJob, or in a kustomization that is built before tegen runs: then " +
+	"the " +
+	"hash in the name changes too; 'tegen check' finds what was changed afterwards; or delete it first"
+
+// remedy replaces the advice to use a hashed name for an object that has one.
+func (p *pair) remedy(otherwise string) string {
+	if hashed := text(p.is.annotations()[names.ContentHash]) != ""; hashed &&
+		(otherwise == newName || otherwise == anewByHand) {
+		return hashKept
+	}
+	return otherwise
 }
 
 // anew is what becomes of a change that is refused where an annotation has a reconciler delete the object.

@@ -111,8 +111,16 @@ var Rules = []Rule{
 		"Rename it in one of them, or name it there as existing.",
 	},
 	{
-		"overlay/patch", "A patch of an overlay changes nothing, since nothing matches its target.",
+		"overlay/patch", "A patch or a replacement of an overlay changes nothing, since nothing matches its target.",
 		"Correct the target, or remove the patch.",
+	},
+	{
+		"overlay/images", "An entry of images of an overlay leaves an image as it is, or matches none.",
+		"Add a configuration that names the field, or correct the name.",
+	},
+	{
+		"overlay/base", "Fields of a base do not apply to jobs that are named on the command line.",
+		"Name none of its jobs, or move the fields to the overlay.",
 	},
 
 	{"manifest/yaml", "A manifest is not YAML.", "Correct the syntax at the place."},
@@ -148,6 +156,15 @@ var Rules = []Rule{
 	{
 		"reference/moved", "An installation is not where it was rendered for.",
 		"Keep it out of that kustomization, and choose the place by 'tegen install --namespace'.",
+	},
+	{
+		"reference/hash", "An object is not what the hash in its name was made of.",
+		"Make the change in the TrainingJob, or in a kustomization that is built before tegen runs.",
+	},
+	{
+		"reference/renamed", "An object refers to what it expects in the cluster, and the set has it under a " +
+			"longer name.",
+		"Name the field under nameReference in a configuration of kustomize, if a kustomization renamed it.",
 	},
 
 	{

@@ -311,5 +311,5 @@ func checkItems(items []*yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	return render.Broken("", refs.Check(objects))
+	return errors.Join(render.Broken("", refs.Check(objects)), render.Changed(objects).Err())
 }

@@ -92,6 +92,15 @@ func TestKustomize(t *testing.T) {
 	t.Run("traps", k.traps)
 }
 
+// alone is a job whose objects name nothing of each other that kustomize does not know, but a ConfigMap.
+var alone = strings.Replace(job, "  workers: {replicas: 2}\n  rendezvous: {backend: etcd, store: etcd}\n",
+	"  target: jobset\n  launcher: none\n  workers: {replicas: 1}\n  identity: {serviceAccount: default}\n"+
+		"  env: [{name: A, configMap: {name: settings, key: a}}]\n", 1)
+
+// jobSetReference is a configuration by which kustomize knows a reference of a JobSet.
+const jobSetReference = "nameReference:\n- kind: ConfigMap\n  version: v1\n  fieldSpecs:\n  - {path: spec/" +
+	"replicatedJobs/template/spec/template/spec/containers/env/valueFrom/configMapKeyRef/name, kind: JobSet}\n"
+
 // overlayCases are the files of kustomizations; those without are in the folder overlays.
 func overlayCases() map[string]map[string]string {
 	labels := "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: labels}\nlabels: {stage: late}\n" +
@@ -231,6 +240,21 @@ func overlayCases() map[string]map[string]string {
 			"base/job.yaml":           job, "base/environment.yaml": environment, "base/tegen.yaml": generator,
 			"kustomization.yaml": header + "resources: [base, other.yaml]\nlabels: [{pairs: {team: vision}}]\n",
 			"other.yaml":         configMap,
+		},
+		"a prefix above a configuration beside tegen": {
+			"base/kustomization.yaml": header + "resources: [job.yaml, other.yaml]\nconfigurations: [config.yaml]\n" +
+				"transformers: [tegen.yaml]\n",
+			"base/config.yaml": jobSetReference, "base/job.yaml": alone, "base/other.yaml": configMap,
+			"base/tegen.yaml": generator, "kustomization.yaml": header + "resources: [base]\nlabels: [{pairs: {a: " +
+				"b}}]\n" +
+				"namePrefix: eu-\n",
+		},
+		"a prefix behind tegen, and a configuration in a base": {
+			"base/kustomization.yaml": header + "resources: [job.yaml, other.yaml]\nconfigurations: [config.yaml]\n",
+			"base/config.yaml":        jobSetReference, "base/job.yaml": alone, "base/other.yaml": configMap,
+			"kustomization.yaml": header + "resources: [base]\ntransformers: [tegen.yaml, prefix.yaml]\n",
+			"tegen.yaml":         generator, "prefix.yaml": "apiVersion: builtin\nkind: PrefixTransformer\n" +
+				"metadata: {name: prefix}\nprefix: eu-\nfieldSpecs: [{path: metadata/name}]\n",
 		},
 		"two jobs of two namespaces": {
 			"kustomization.yaml": header + "resources: [job.yaml, other.yaml]\ntransformers: [tegen.yaml]\n",

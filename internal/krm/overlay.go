@@ -71,12 +71,12 @@ func overlay(dir string, sources []schema.Source, jobsTo renderer) (*Output, err
 	if err != nil {
 		return nil, err
 	}
-	return out, out.check(dir)
+	return out, out.check(dir, k)
 }
 
 // check checks the references of everything that the overlay builds: rendering checked those of the jobs alone, before
-// patches and prefixes.
-func (out *Output) check(dir string) error {
+// patches and prefixes. It notes objects that were changed after they were rendered.
+func (out *Output) check(dir string, k *kustomization) error {
 	if len(out.Rest) == 0 {
 		return nil
 	}
@@ -87,6 +87,10 @@ func (out *Output) check(dir string) error {
 	objects, err := manifest.Read(dir, text)
 	if err != nil {
 		return err
+	}
+	out.Notes = append(out.Notes, k.changedLater(objects)...)
+	for _, note := range render.Renamed(objects) {
+		out.Notes = append(out.Notes, note.At(relative(filepath.Join(k.dir, k.file))))
 	}
 	return render.Broken(dir, refs.Check(objects))
 }
@@ -119,6 +123,7 @@ type kustomization struct {
 	config        *yaml.Node
 	before, after []string
 	nested        map[int]*kustomization
+	built         []byte // what a nested one built
 }
 
 func (k *kustomization) renders() bool { return k.config != nil || len(k.nested) > 0 }
@@ -297,7 +302,11 @@ func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*
 		Resources: []string{"tegen-rendered.yaml"}, Transformers: k.after,
 		Validators: k.types.Validators,
 	}
-	return k.kustomize(last, map[string][]byte{"tegen-rendered.yaml": all})
+	files := map[string][]byte{"tegen-rendered.yaml": all}
+	if err := configure(&last, files, k.folders(k.types)); err != nil {
+		return nil, err
+	}
+	return k.kustomize(last, files)
 }
 
 // parted are the inputs among items, and the rest.
@@ -340,6 +349,10 @@ func (k *kustomization) buildNested(first *types.Kustomization, sources []schema
 		name := fmt.Sprintf("tegen-nested-%d.yaml", i)
 		first.Resources[i], files[name] = name, text
 		notes = append(notes, out.Notes...)
+		k.nested[i].built = text
+		if err := configure(first, files, k.nested[i].folders(k.nested[i].types)); err != nil {
+			return nil, nil, err
+		}
 	}
 	return files, notes, nil
 }

@@ -31,6 +31,8 @@ type targetedPatch struct {
 	list   string // the field of the kustomization
 	index  int
 	target *types.Selector
+
+	replacement *types.Replacement // whose target it is, alone
 }
 
 // folder is a kustomization that is a part of an overlay.
@@ -53,16 +55,19 @@ const (
 func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*yaml.Node) (notes finding.List,
 	err error,
 ) {
-	top := &folder{dir: k.dir, file: k.file, types: v.types}
 	open := map[int]targetedPatch{}
-	folders := top.withBelow(map[string]bool{})
-	for i, a := range targetedPatches(folders) {
-		if a.folder != top || a.list != fieldPatches || !k.selects(a.target, items) {
+	folders := k.folders(v.types)
+	if notes, err = k.idleImages(v, sources, items, folders); err != nil {
+		return nil, err
+	}
+	notes = append(notes, passedBy(sources, folders)...)
+	for i, a := range slices.Concat(targetedPatches(folders), replacementTargets(folders)) {
+		if a.folder != folders[0] || a.list != fieldPatches || !k.selects(a.target, items) {
 			open[i] = a
 		}
 	}
 	if len(open) == 0 {
-		return nil, nil
+		return notes, nil
 	}
 	if err := k.closeMatched(v, sources, open, folders); err != nil {
 		return nil, err
@@ -77,7 +82,7 @@ func (k *kustomization) unmatched(v variant, sources []schema.Source, items []*y
 			notes = append(notes, f.At(a.position()))
 		} else {
 			f.Level = finding.Error
-			errs = append(errs, f.With(": correct the target, or remove the patch").At(a.position()))
+			errs = append(errs, f.With(": "+k.remedy(a)).At(a.position()))
 		}
 	}
 	return notes, errs.Err()
@@ -105,16 +110,21 @@ func targetedPatches(folders []*folder) (all []targetedPatch) {
 	for _, f := range folders {
 		for i, p := range f.types.Patches {
 			if p.Target != nil {
-				all = append(all, targetedPatch{f, fieldPatches, i, p.Target})
+				all = append(all, targetedPatch{folder: f, list: fieldPatches, index: i, target: p.Target})
 			}
 		}
 		for i, p := range f.types.PatchesJson6902 { //nolint:staticcheck // deprecated, and read all the same
 			if p.Target != nil {
-				all = append(all, targetedPatch{f, fieldJSON, i, p.Target})
+				all = append(all, targetedPatch{folder: f, list: fieldJSON, index: i, target: p.Target})
 			}
 		}
 	}
 	return all
+}
+
+// folders are a kustomization of these fields and all that it is built of.
+func (k *kustomization) folders(t types.Kustomization) []*folder {
+	return (&folder{dir: k.dir, file: k.file, types: t}).withBelow(map[string]bool{})
 }
 
 // withBelow are a folder and those that are built with it. seen are the folders so far.
@@ -160,25 +170,25 @@ func (k *kustomization) closeMatched(v variant, sources []schema.Source, open ma
 	}
 	short, some := outlines(sources)
 	if some {
-		if matched, err := k.matched(v, candidates(short, open), open, false); err == nil {
+		if matched, err := k.matched(v, candidates(short, open), open, false, nil); err == nil {
 			maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
 		}
 	}
 	if len(open) == 0 {
 		return nil
 	}
-	matched, err := k.matched(v, short, open, false)
+	matched, err := k.matched(v, short, open, false, nil)
 	if err != nil && some { // something reads specs
-		matched, err = k.matched(v, sources, open, false)
+		matched, err = k.matched(v, sources, open, false, nil)
 	}
-	if err != nil {
+	if err != nil && others == 0 { // else something may read what a patch writes
 		return err
 	}
 	maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
 	if len(open) == 0 || others == 0 {
 		return nil
 	}
-	matched, err = k.matched(v, sources, open, true)
+	matched, err = k.matched(v, sources, open, true, nil)
 	maps.DeleteFunc(open, func(i int, _ targetedPatch) bool { return matched[i] })
 	return err
 }
@@ -221,10 +231,10 @@ func seemsMeant(s *types.Selector, n *yaml.RNode) bool {
 }
 
 // matched builds a variant with a mark in place of each open patch, or behind it, and the same with the jobs from
-// outside in place of its resources. It returns the patches whose mark is somewhere.
-func (k *kustomization) matched(v variant, sources []schema.Source, open map[int]targetedPatch, keep bool) (
-	map[int]bool, error,
-) {
+// outside in place of its resources. It returns the patches whose mark is somewhere. visit, if any, gets what is built.
+func (k *kustomization) matched(v variant, sources []schema.Source, open map[int]targetedPatch, keep bool,
+	visit func(*yaml.Node),
+) (map[int]bool, error) {
 	v, err := k.markAll(v, open, keep)
 	if err != nil {
 		return nil, err
@@ -237,10 +247,13 @@ func (k *kustomization) matched(v variant, sources []schema.Source, open map[int
 	look := func(v variant) error {
 		nodes, err := k.kustomize(v.types, v.files)
 		for _, n := range nodes {
-			for i := range open {
-				if yamldoc.Field(n, patchMark+strconv.Itoa(i)) != nil {
+			for i, a := range open {
+				if a.isMarked(n, patchMark+strconv.Itoa(i)) {
 					matched[i] = true
 				}
+			}
+			if visit != nil {
+				visit(n)
 			}
 		}
 		return err
@@ -249,10 +262,11 @@ func (k *kustomization) matched(v variant, sources []schema.Source, open map[int
 		return nil, err
 	}
 	for v, err := range k.withSources(v, sources, groupSize) {
-		if err == nil && len(matched) < len(open) {
+		all := visit == nil && len(matched) == len(open)
+		if err == nil && !all {
 			err = look(v)
 		}
-		if err != nil || len(matched) == len(open) {
+		if err != nil || all {
 			return matched, err
 		}
 	}
@@ -314,7 +328,7 @@ func marked(t types.Kustomization, open map[int]targetedPatch, keep bool) types.
 			t.Transformers = append(slices.Clone(t.Transformers), transformer(text, p.Target, i))
 		}
 	}
-	return t
+	return markOthers(t, open)
 }
 
 // transformer is a patch as kustomize's own plugin.

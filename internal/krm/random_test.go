@@ -95,11 +95,14 @@ func (d *drawn) kustomization(dir string) (text string) {
 		"namePrefix: " + d.one("a-", "b-") + "\n", "nameSuffix: " + d.one("-y", "-z") + "\n",
 		"namespace: " + d.one("prod", "ml") + "\n", "labels: [{pairs: {team: vision}}]\n",
 		"commonAnnotations: {owner: ann}\n", "images: [{name: example.org/train, newTag: v2}]\n",
+		"configurations: [config.yaml]\n",
 	} {
 		if d.IntN(4) == 0 {
 			text += some
 		}
 	}
+	d.files[filepath.Join(dir, "config.yaml")] = "images:\n- {path: spec/image, kind: TrainingJob}\n" +
+		"- {path: spec/images/etcd, kind: TrainingJob}\n"
 	return text + d.patches(dir)
 }
 

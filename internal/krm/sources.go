@@ -67,8 +67,14 @@ func (k *kustomization) withSources(first variant, sources []schema.Source, size
 		if !p.separate {
 			size = math.MaxInt
 		}
+		bases := slices.DeleteFunc(k.folders(k.types)[1:], func(f *folder) bool { return f.component })
 		for g, group := range groups(sources, size) {
 			v := variant{files: map[string][]byte{}}
+			for _, name := range slices.Concat(first.types.Configurations, first.types.Crds) {
+				if text, ok := first.files[name]; ok {
+					v.files[name] = text
+				}
+			}
 			var resources []string
 			for i, src := range group {
 				name := fmt.Sprintf("tegen-input-%d-%d.yaml", g, i)
@@ -79,6 +85,9 @@ func (k *kustomization) withSources(first variant, sources []schema.Source, size
 			v.types, err = p.of(k.dir, withoutResources(first.types), v.files, withoutResources,
 				func(id resid.ResId) bool { return named[id] })
 			v.types.Resources = resources
+			if err == nil {
+				err = configure(&v.types, v.files, bases)
+			}
 			if !yield(v, err) || err != nil {
 				return
 			}
@@ -161,7 +170,7 @@ func (p *projection) read(dir string, t *types.Kustomization) error {
 func separates(t types.Kustomization) bool {
 	t.TypeMeta, t.MetaData = types.TypeMeta{}, nil
 	t.Resources, t.Components, t.Generators, t.ConfigMapGenerator, t.SecretGenerator = nil, nil, nil, nil, nil
-	t.GeneratorOptions, t.BuildMetadata = nil, nil
+	t.GeneratorOptions, t.BuildMetadata, t.Configurations, t.Crds = nil, nil, nil, nil
 	t.NamePrefix, t.NameSuffix, t.Namespace = "", "", ""
 	t.Labels, t.CommonLabels, t.CommonAnnotations = nil, nil, nil //nolint:staticcheck // deprecated, and read
 	t.Patches = nil

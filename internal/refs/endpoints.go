@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // endpoint is an address in the cluster. Any part may hold a '*', which stands
@@ -101,12 +102,22 @@ func (c *checker) qualified(w *workload, at place, text string) {
 		}
 		e, ok := parseQualified(text[start:end])
 		text = text[end:]
-		// A namespace the set has nothing in is someone else's.
-		if ok && (e.namespace == w.namespace || c.namespaces[e.namespace]) {
+		switch known := e.namespace == w.namespace || c.namespaces[e.namespace]; {
+		case ok && known:
 			e.port = leadingPort(text)
 			c.endpoint(w, at, e)
-		}
+		case ok && c.rendered(id{"Service", w.namespace, e.service}):
+			c.refuse(&w.object, at, id{"Service", e.namespace, e.service}, "the Service is in namespace "+w.namespace+
+				": a kustomization moved it after tegen rendered the address; set the namespace where the "+
+				"TrainingJob is")
+		} // any other namespace the set has nothing in is someone else's
 	}
+}
+
+// rendered reports whether a Service is one that tegen or a controller of its objects makes.
+func (c *checker) rendered(service id) bool {
+	s, ok := c.objects[service].(*corev1.Service)
+	return c.made[service] || ok && s.Labels[names.LabelManagedBy] == names.ManagedBy
 }
 
 // parseQualified reads [pod.]service.namespace.svc[.domain].

@@ -6,6 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 )
 
@@ -151,5 +152,24 @@ func TestNamespaces(t *testing.T) {
 	b.add(other)
 	if got := pairs(t, refs.Check(b.objects())); len(got) != 1 || got[0] != worker+"env[MLFLOW]: Service tools/mlflow" {
 		t.Errorf("tools is in the set and has no such Service: %v", got)
+	}
+}
+
+// TestMovedService: the address of a Service that tegen rendered names the namespace that it was rendered for. Another
+// object of that name may well be somewhere else.
+func TestMovedService(t *testing.T) {
+	b := newBundle()
+	b.env("X_ENDPOINT", "etcd-0.etcd.before.svc.cluster.local:2379")
+	if got := refs.Check(b.objects()); got != nil {
+		t.Errorf("an etcd of someone else's namespace is none of the set's: %v", got)
+	}
+	for _, obj := range b.objects() {
+		if s, ok := obj.(*corev1.Service); ok && s.Name == "etcd" {
+			s.Labels = map[string]string{names.LabelManagedBy: names.ManagedBy}
+		}
+	}
+	want := []string{worker + "env[X_ENDPOINT]: Service before/etcd"}
+	if diff := cmp.Diff(want, pairs(t, refs.Check(b.objects()))); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

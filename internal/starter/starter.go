@@ -54,6 +54,10 @@ type values struct {
 	Options
 	Place, Up, Module         string
 	Schema, EnvironmentSchema string
+	// Of the configuration of kustomize.
+	ImageFields []string
+	References  []reference
+	PodSpecs    []podSpec
 }
 
 // Files are what to write by name, with slashes.
@@ -69,13 +73,23 @@ func Files(o Options) (map[string][]byte, error) {
 		Options: o, Place: path.Base(o.Overlay), Up: strings.Repeat("../", strings.Count(o.Overlay, "/")+1),
 		Module: module + "/cmd/tegen",
 		Schema: from + "trainingjob.schema.json", EnvironmentSchema: from + "environment.schema.json",
+		ImageFields: imageFields, References: references,
 	}
+	job, err := filled(JobFile, "jobs/"+o.Framework+".yaml", v)
+	if err != nil {
+		return nil, err
+	}
+	if v.PodSpecs, err = podSpecs(job); err != nil {
+		return nil, err
+	}
+	configuration := o.Overlay + "/kustomizeconfig.yaml"
 	sources := map[string]string{
 		JobFile:                           "jobs/" + o.Framework + ".yaml",
 		"jobs/kustomization.yaml":         "jobs.yaml",
 		o.Overlay + "/environment.yaml":   "environment.yaml",
 		o.Overlay + "/kustomization.yaml": "kustomization.yaml",
 		o.Overlay + "/tegen.yaml":         "generator.yaml",
+		configuration:                     "kustomizeconfig.yaml",
 		".pre-commit-config.yaml":         "pre-commit.yaml",
 	}
 	switch o.CI {
@@ -86,18 +100,25 @@ func Files(o Options) (map[string][]byte, error) {
 	}
 	all := map[string][]byte{}
 	for name, source := range sources {
-		t, err := template.New(path.Base(source)).Delims("<<", ">>").Option("missingkey=error").
-			ParseFS(files, "files/"+source)
-		if err != nil {
-			return nil, fmt.Errorf("reading the template of %s: %w", name, err)
+		if all[name], err = filled(name, source, v); err != nil {
+			return nil, err
 		}
-		var text bytes.Buffer
-		if err := t.Execute(&text, v); err != nil {
-			return nil, fmt.Errorf("filling in %s: %w", name, err)
-		}
-		all[name] = text.Bytes()
 	}
 	return all, nil
+}
+
+// filled is a file's text, made of its template.
+func filled(name, source string, v values) ([]byte, error) {
+	t, err := template.New(path.Base(source)).Delims("<<", ">>").Option("missingkey=error").
+		ParseFS(files, "files/"+source)
+	if err != nil {
+		return nil, fmt.Errorf("reading the template of %s: %w", name, err)
+	}
+	var text bytes.Buffer
+	if err := t.Execute(&text, v); err != nil {
+		return nil, fmt.Errorf("filling in %s: %w", name, err)
+	}
+	return text.Bytes(), nil
 }
 
 func (o *Options) check() error {

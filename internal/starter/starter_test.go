@@ -1,6 +1,8 @@
 package starter
 
 import (
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -62,6 +64,46 @@ func TestFiles(t *testing.T) {
 					t.Errorf("%s: %v\n%s", name, err, text)
 				}
 			}
+		}
+	}
+}
+
+// TestConfiguration: the configuration of kustomize has every image of a job, and the specs of all pods.
+func TestConfiguration(t *testing.T) {
+	var want []string
+	var walk func(t reflect.Type, at string, above []reflect.Type)
+	walk = func(t reflect.Type, at string, above []reflect.Type) {
+		switch {
+		case t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice:
+			walk(t.Elem(), at, above)
+		case t.Kind() == reflect.Struct && !slices.Contains(above, t):
+			for i := range t.NumField() {
+				f := t.Field(i)
+				name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+				if f.Type.Kind() == reflect.String && (name == "image" || strings.HasSuffix(at, "/images")) {
+					want = append(want, at+"/"+name)
+				}
+				walk(f.Type, at+"/"+name, append(slices.Clone(above), t))
+			}
+		}
+	}
+	walk(reflect.TypeFor[schema.Spec](), "spec", nil)
+	const path = "spec/script/image" // a file in the image
+	want = slices.DeleteFunc(want, func(field string) bool { return field == path })
+	if got := slices.Sorted(slices.Values(imageFields)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		t.Errorf("images of a job:\n%q\nof the configuration:\n%q", want, got)
+	}
+	for _, target := range schema.Targets {
+		o := first
+		o.Framework, o.Target = target.Framework, target.Name
+		all, err := Files(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		builtIn := o.Target == schema.TargetJob || o.Target == schema.TargetPods
+		text := string(all["overlays/eks/kustomizeconfig.yaml"])
+		if has := strings.Contains(text, "/spec/volumes/configMap/name, kind: "); has == builtIn {
+			t.Errorf("%s on %s:\n%s", o.Framework, o.Target, text)
 		}
 	}
 }

@@ -38,7 +38,10 @@ name, and tegen-places.txt lists them. Only files that change are written. Files
 that an earlier render of the same job wrote and this one does not are removed;
 files that tegen did not write are never changed, and links in DIR are not
 followed. One render at a time writes to DIR; another waits for up to ten
-seconds. A render that is interrupted restores what it changed.
+seconds. An interrupted render leaves DIR as it was, unless it has begun to rename
+files: then it finishes. If tegen is killed while it renames, the next render of DIR
+makes the remaining changes first. Until then tegen-unfinished.txt lists them, and
+--check, diff, publish and gitops end with an error.
 
 The folder of a job that is gone stays, and goes on being applied: a render of a
 directory, of several files or of none names it in a note, and removes it with

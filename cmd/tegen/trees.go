@@ -109,13 +109,20 @@ func (o *renderOptions) writeTrees(ctx context.Context, s cli.Streams, places []
 	if o.several() {
 		others, unnamed, err = o.top(all).Write(ctx, places...)
 	} else {
-		others, err = tree.Write(ctx, places...)
+		others = make([]tree.Others, 1)
+		others[0], err = tree.Write(ctx, places[0])
 	}
 	if err != nil {
 		return err
 	}
 	var notes strings.Builder
+	if unnamed.Completed {
+		notes.WriteString(noteCompleted(o.output))
+	}
 	for i, other := range others {
+		if other.Completed {
+			notes.WriteString(noteCompleted(places[i].Dir))
+		}
 		notes.WriteString(noteOthers(places[i], other, all))
 	}
 	if all {
@@ -144,6 +151,10 @@ func (o *renderOptions) checkTrees(s cli.Streams, places []tree.Place, all bool)
 			printable(dir), differ)
 	}
 	return nil
+}
+
+func noteCompleted(dir string) string {
+	return printable(dir) + ": note: completed an earlier render that was stopped while it changed files there\n"
 }
 
 // noteOthers names the folders of jobs that were not rendered this time: a removed job would go on being applied. A

@@ -1,8 +1,8 @@
 // Package tree writes bundles below directories: a folder a job, a file a concern, a kustomization.yaml that lists
-// them, and an inventory of all folders. Either every file is as the bundles say or the directories are as they were,
-// and one process at a time writes there. A file that tegen did not write is never touched, nor read beyond its first
-// line: its presence in the way is an error. So is a link, which could lead anywhere. What an earlier render wrote is
-// known by its first line.
+// them, and an inventory of all folders. Either every file is as the bundles say or the directories are as they were;
+// after a crash in the middle, the next write completes it. One process at a time writes there. A file that tegen did
+// not write is never touched, nor read beyond its first line: its presence in the way is an error. So is a link, which
+// could lead anywhere. What an earlier render wrote is known by its first line.
 package tree
 
 import (
@@ -10,9 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/render"
@@ -41,17 +39,21 @@ type Place struct {
 type Others struct {
 	Removed []string // by Prune, or because the jobs' folders have the overlay's objects now
 	Kept    []string // without Prune, or because they hold what tegen did not write
+
+	Completed bool // a render that was stopped before
 }
 
 // writer is one write to one directory. Paths in it are relative to that directory, and none leads out of it.
 type writer struct {
 	Place
-	root    *os.Root // nil where the directory does not exist, and nothing is to be written
+	root    *disk // nil where the directory does not exist, and nothing is to be written
 	plan    []*file
 	others  []string        // folders of other jobs
 	folders map[string]bool // that are planned
 	created []string        // folders that were not there before
 	release func(failed bool)
+
+	completed bool // a render that was stopped
 }
 
 // file is one file to be written; content nil means that it goes.
@@ -60,31 +62,24 @@ type file struct {
 	content []byte
 	exists  bool
 	same    bool   // what is there is the content already
-	staged  string // the temporary file beside it, "" once it is in place
-	backup  string // what was there, "" where nothing was
-	placed  bool
+	staged  string // the temporary file beside it
 }
 
-// Write makes the files of bundles the state of places, and removes those of an earlier render of the same jobs, all of
-// them where a bundle has no files. Until the last file of the last place is in place, the end of ctx puts everything
-// back. The answer has the other folders of each place, in their order.
-func Write(ctx context.Context, places ...Place) (_ []Others, err error) {
-	writers, release, err := openAll(ctx, places)
+// Write makes the files of bundles the state of a place, and removes those of an earlier render of the same jobs, all of
+// them where a bundle has no files. The end of ctx leaves everything as it was, or comes too late.
+func Write(ctx context.Context, place Place) (_ Others, err error) {
+	w, err := open(ctx, place)
 	if err != nil {
-		return nil, err
+		return Others{}, err
 	}
-	defer func() { release(err != nil) }()
-	if err := planned(writers); err != nil {
-		return nil, err
+	defer func() { w.release(err != nil) }()
+	if err := w.planAll(); err != nil {
+		return Others{}, err
 	}
-	if err := write(ctx, writers); err != nil {
-		return nil, err
+	if err := w.commit(ctx, []*writer{w}); err != nil {
+		return Others{}, err
 	}
-	others := make([]Others, len(writers))
-	for i, w := range writers {
-		others[i] = w.remaining()
-	}
-	return others, nil
+	return w.remaining(), nil
 }
 
 func planned(writers []*writer) error {
@@ -95,47 +90,9 @@ func planned(writers []*writer) error {
 	return errors.Join(errs...)
 }
 
-func write(ctx context.Context, writers []*writer) (err error) {
-	defer func() {
-		for _, w := range writers {
-			w.clean(err != nil)
-		}
-		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-			err = fmt.Errorf("writing %s: %w: everything in it is as it was", names(writers), err)
-		}
-	}()
-	for _, w := range writers {
-		if err := w.stage(ctx); err != nil {
-			return err
-		}
-	}
-	return commitAll(ctx, writers)
-}
-
-// commitAll commits all, or puts back what it changed.
-func commitAll(ctx context.Context, writers []*writer) error {
-	for i, w := range writers {
-		if err := w.commit(ctx); err != nil {
-			for _, done := range slices.Backward(writers[:i]) {
-				err = errors.Join(err, done.restore(done.plan))
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// names are the directories, for messages.
-func names(writers []*writer) string {
-	dirs := make([]string, len(writers))
-	for i, w := range writers {
-		dirs[i] = w.Dir
-	}
-	return strings.Join(dirs, ", ")
-}
-
 // remaining tells which folders of other jobs are still there.
 func (w *writer) remaining() (o Others) {
+	o.Completed = w.completed
 	for _, folder := range w.others {
 		if _, err := w.root.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
 			o.Removed = append(o.Removed, folder)
@@ -178,8 +135,7 @@ func (w *writer) planAll() error {
 	return w.planRest()
 }
 
-// planFolder compares a folder with what it should hold. The kustomization comes last: whatever interrupts the work, it
-// never lists fewer files than an apply of the whole folder would find. It names the namespace for Argo CD, which
+// planFolder compares a folder with what it should hold. Its kustomization names the namespace for Argo CD, which
 // creates that before it applies a job.
 func (w *writer) planFolder(folder, namespace, origin string, files []render.File) error {
 	w.folders[folder] = true

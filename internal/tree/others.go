@@ -71,7 +71,7 @@ func (w *writer) planRest() error {
 	if err != nil {
 		return err
 	}
-	var listed []string
+	listed := w.listed
 	for _, e := range entries {
 		if !e.IsDir() || w.folders[e.Name()] {
 			continue

@@ -186,7 +186,7 @@ func TestWithin(t *testing.T) {
 			if _, err := Write(t.Context(), p); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v", dir, err)
 			}
-			if _, err := Check(os.Stdout, p); err == nil || !strings.Contains(err.Error(), says) {
+			if _, _, err := Check(os.Stdout, p); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: check: %v", dir, err)
 			}
 		}

@@ -80,7 +80,7 @@ func (t Top) Write(ctx context.Context, places ...Place) (_ []Others, u Unnamed,
 }
 
 // Check is Check of places that are folders of the directory, and of its list of them.
-func (t Top) Check(out io.Writer, places ...Place) (int, error) {
+func (t Top) Check(out io.Writer, places ...Place) (int, []Others, error) {
 	top := &writer{Place: Place{Dir: t.Dir}}
 	root, err := os.OpenRoot(t.Dir)
 	switch {
@@ -88,24 +88,24 @@ func (t Top) Check(out io.Writer, places ...Place) (int, error) {
 		top.root = &disk{root}
 		defer func() { _ = root.Close() }() // it was only read
 	case !errors.Is(err, fs.ErrNotExist):
-		return 0, fmt.Errorf("opening %s: %w", t.Dir, err)
+		return 0, nil, fmt.Errorf("opening %s: %w", t.Dir, err)
 	}
 	if err := Unfinished(t.Dir); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	u, err := t.unnamed(top, places)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	differ, err := Check(out, slices.Concat(places, t.emptied(u))...)
+	differ, others, err := Check(out, slices.Concat(places, t.emptied(u))...)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if err := t.plan(top, places, u); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	n, err := top.compare(out)
-	return differ + n, err
+	return differ + n, others[:len(places)], err
 }
 
 // unnamed sorts the listed places that are not rendered this time. One that is no place any more is forgotten. A link

@@ -31,6 +31,8 @@ type Place struct {
 	Bundles []render.Bundle
 	Rest    []byte // what an overlay holds beside them, for a folder of its own; nil where there is no overlay
 	Overlay string // the directory of that overlay, for the list of a Top
+	Upgrade bool   // renders anew what another version of tegen rendered of the same input, which restarts it
+	Keep    bool   // keeps workloads of versions that recorded no input, and records it
 	Prune   bool   // removes the folders of other jobs, and that of an overlay that holds nothing beside jobs any more
 }
 
@@ -41,6 +43,9 @@ type Others struct {
 	Kept    []string // without Prune, or because they hold what tegen did not write
 
 	Completed bool // a render that was stopped before
+
+	Held  []Restart // jobs whose folder stays as another version of tegen rendered it
+	Moved []Restart // jobs whose input has changed, and tegen with it
 }
 
 // writer is one write to one directory. Paths in it are relative to that directory, and none leads out of it.
@@ -54,6 +59,9 @@ type writer struct {
 	release func(failed bool)
 
 	completed bool // a render that was stopped
+
+	held, moved, unclear []Restart
+	listed               []string // files of folders that stay as they are
 }
 
 // file is one file to be written; content nil means that it goes.
@@ -92,7 +100,7 @@ func planned(writers []*writer) error {
 
 // remaining tells which folders of other jobs are still there.
 func (w *writer) remaining() (o Others) {
-	o.Completed = w.completed
+	o.Completed, o.Held, o.Moved = w.completed, w.held, w.moved
 	for _, folder := range w.others {
 		if _, err := w.root.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
 			o.Removed = append(o.Removed, folder)
@@ -126,10 +134,11 @@ func (w *writer) planAll() error {
 		errs = append(errs, w.planFolder(m.Name, m.Namespace, origin, b.Files))
 	}
 	if len(w.Rest) > 0 {
+		errs = append(errs, w.upgradeRest())
 		files := []render.File{{Concern: "resources", YAML: w.Rest}}
 		errs = append(errs, w.planFolder(RestFolder, "", "an overlay", files))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, w.refuseUnclear())...); err != nil {
 		return err
 	}
 	return w.planRest()
@@ -173,6 +182,11 @@ func (w *writer) planFolder(folder, namespace, origin string, files []render.Fil
 	for _, f := range plan {
 		if err := w.inspect(f, origin); err != nil {
 			return err // the others of the folder would say the same
+		}
+	}
+	if job, isJob := strings.CutPrefix(origin, ofJob); isJob {
+		if plan, err = w.upgrade(job, plan); err != nil {
+			return err
 		}
 	}
 	w.plan = append(w.plan, plan...)

@@ -167,7 +167,8 @@ func TestOrder(t *testing.T) {
 			synced[folder] = false
 		case op == "remove" && path == journal:
 			for path, is := range synced {
-				if !is && path != filepath.Dir(dir) && !strings.HasPrefix(filepath.Base(path), ".") && filepath.Base(path) != "gone" {
+				base := filepath.Base(path)
+				if !is && path != filepath.Dir(dir) && !strings.HasPrefix(base, ".") && base != "gone" {
 					t.Errorf("%s is not synced before the journal goes", path)
 				}
 			}

@@ -132,8 +132,8 @@ func (w *writer) entries() ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// written are the files of a folder that tegen wrote, and whether it wrote them of jobs. A folder that cannot be read is
-// somebody else's.
+// written are the files of a folder that tegen wrote, and whether it wrote them of jobs. A folder that cannot be read
+// is somebody else's.
 func (w *writer) written(folder string) (files []string, ofJobs bool) {
 	entries, err := fs.ReadDir(w.root.FS(), folder)
 	if err != nil {

@@ -73,8 +73,8 @@ type file struct {
 	staged  string // the temporary file beside it
 }
 
-// Write makes the files of bundles the state of a place, and removes those of an earlier render of the same jobs, all of
-// them where a bundle has no files. The end of ctx leaves everything as it was, or comes too late.
+// Write makes the files of bundles the state of a place, and removes those of an earlier render of the same jobs, all
+// of them where a bundle has no files. The end of ctx leaves everything as it was, or comes too late.
 func Write(ctx context.Context, place Place) (_ Others, err error) {
 	w, err := open(ctx, place)
 	if err != nil {

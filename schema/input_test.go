@@ -24,8 +24,8 @@ func TestInput(t *testing.T) {
 	spec := "spec: # of two\n  workers: {\"replicas\": 2}\n  image: 'example.org/a:1'\n  command:\n  - python\n" +
 		"  framework: torchelastic\n"
 	for what, text := range map[string]string{
-		"comments and order": "# mine\nkind: TrainingJob\napiVersion: tegen.dev/v1alpha1\nmetadata:\n  namespace: ml\n" +
-			"  name: a\n" + spec,
+		"comments and order": "# mine\nkind: TrainingJob\napiVersion: tegen.dev/v1alpha1\nmetadata:\n" +
+			"  namespace: ml\n  name: a\n" + spec,
 		"what tools write": head + "metadata: {name: a, namespace: ml, annotations: " +
 			"{config.kubernetes.io/local-config: 'true'}}\n" + spec,
 	} {

@@ -137,7 +137,9 @@ func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors
 	s := environmentSchema()
 	c.Check(root, s, nil, root.At)
 	root.Without(c.Bad)
-	env := &Environment{root: root, written: writtenSpec(root), invalid: parts{}, reported: map[structural.Position]bool{}}
+	env := &Environment{
+		root: root, written: writtenSpec(root), invalid: parts{}, reported: map[structural.Position]bool{},
+	}
 	if spec := root.Field("spec"); spec == nil || spec.Kind != yamldoc.Map {
 		root.Add("spec", structural.Position{}, &structural.Node{Kind: yamldoc.Map})
 	}

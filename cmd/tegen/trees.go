@@ -175,8 +175,8 @@ func noteRestarts(dir string, o tree.Others) string {
 		restarts []tree.Restart
 		text     string
 	}{
-		{o.Held, "tegen changed from %s to %s, not the job: %s. Its folder stays as it is, since the workload that this " +
-			"version renders would restart it. To render it with this version, use --upgrade"},
+		{o.Held, "tegen changed from %s to %s, not the job: %s. Its folder stays as it is, since the workload " +
+			"that this version renders would restart it. To render it with this version, use --upgrade"},
 		{o.Moved, "tegen changed from %s to %s, and so did the input: %s. The workload is rendered with this version"},
 	} {
 		jobs := map[[2]string][]string{}

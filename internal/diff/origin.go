@@ -17,7 +17,8 @@ func (r *Rendered) String() string {
 	case r == nil || r.Old == r.New:
 		return ""
 	case r.SameInput:
-		return "rendered by tegen " + r.Old + " and now by " + r.New + " from the same input: tegen changed, not the job"
+		return "rendered by tegen " + r.Old + " and now by " + r.New +
+			" from the same input: tegen changed, not the job"
 	}
 	return "rendered by tegen " + r.Old + " and now by " + r.New + ", and the input changed too"
 }

@@ -22,7 +22,7 @@ func TestRendered(t *testing.T) {
 		is   []map[string]any
 		says string // "" where nothing is said
 	}{
-		"tegen":          {pod("v2", "1", "new"), "tegen v1 and now by v2 from the same input: tegen changed, not the job"},
+		"tegen":          {pod("v2", "1", "new"), "now by v2 from the same input: tegen changed, not the job"},
 		"tegen and job":  {pod("v2", "2", "new"), "tegen v1 and now by v2, and the input changed too"},
 		"the job":        {pod("v1", "2", "new"), ""},
 		"the record":     {pod("v2", "2", "old"), ""},

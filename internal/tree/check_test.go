@@ -114,7 +114,8 @@ func TestCheckRefuses(t *testing.T) {
 	}
 	failing := errors.New("a full disk")
 	place = Place{Dir: filepath.Join(dir, "new"), Bundles: place.Bundles}
-	if _, _, err := Check(writerFunc(func([]byte) (int, error) { return 0, failing }), place); !errors.Is(err, failing) {
+	fails := writerFunc(func([]byte) (int, error) { return 0, failing })
+	if _, _, err := Check(fails, place); !errors.Is(err, failing) {
 		t.Errorf("%v", err)
 	}
 }

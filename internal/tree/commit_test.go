@@ -49,7 +49,8 @@ func TestMiddle(t *testing.T) {
 			restore()
 			w.release(false)
 			place := Place{Dir: dir, Bundles: bundles, Rest: []byte("rest\n")}
-			if _, _, err := Check(&strings.Builder{}, place); err == nil || !strings.Contains(err.Error(), journalFile) {
+			_, _, err := Check(&strings.Builder{}, place)
+			if err == nil || !strings.Contains(err.Error(), journalFile) {
 				t.Errorf("a check says nothing of it: %v", err)
 			}
 			if _, err := Read(dir, 1<<20); err == nil || !strings.Contains(err.Error(), journalFile) {

@@ -223,8 +223,8 @@ func (w *writer) refuseUnclear() error {
 	for _, r := range w.unclear {
 		jobs = append(jobs, r.Job)
 	}
-	return fmt.Errorf("%s: this version of tegen (%s) renders another workload for %s than the files there have, which "+
-		"an older tegen wrote without a record of its input. Whether tegen or the job has changed is unknown. "+
+	return fmt.Errorf("%s: this version of tegen (%s) renders another workload for %s than the files there have, "+
+		"which an older tegen wrote without a record of its input. Whether tegen or the job has changed is unknown. "+
 		"To render the jobs with this version, which restarts them once a cluster has the change, use --upgrade. "+
 		"To keep what is there and record the present input, use --keep", w.Dir, w.unclear[0].To,
 		strings.Join(jobs, ", "))
@@ -257,7 +257,7 @@ func (w *writer) upgradeRest() error {
 		done[job] = true
 		is := workloadOf(after[job], nil)
 		was := workloadOf(before[job], is.kinds)
-		same := len(before[job]) == len(after[job]) && slices.EqualFunc(before[job], after[job], func(a, b []byte) bool {
+		same := slices.EqualFunc(before[job], after[job], func(a, b []byte) bool {
 			_, _, was := recorded(a)
 			_, _, is := recorded(b)
 			return was == is

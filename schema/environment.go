@@ -21,6 +21,7 @@ type Environment struct {
 	Spec     EnvironmentSpec `json:"spec"`
 
 	root     *structural.Node
+	written  []byte                       // its spec, see Job.Input
 	invalid  parts                        // of jobs, that it is wrong about
 	reported map[structural.Position]bool // where its own mistakes are: merged into jobs, they are not theirs
 }

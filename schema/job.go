@@ -82,6 +82,7 @@ type Job struct {
 	Spec       Spec     `json:"spec"`
 
 	at       structural.Position
+	input    string        // see Input
 	place    func() string // in place of at
 	asked    asked
 	machine  *Machine // nil where resources.machine names none that is known

@@ -172,7 +172,9 @@ func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors
 	s := environmentSchema()
 	c.Check(root, s, nil, root.At)
 	root.Without(c.Bad)
-	env := &Environment{root: root, invalid: parts{}, reported: map[structural.Position]bool{}}
+	env := &Environment{
+		root: root, written: writtenSpec(root), invalid: parts{}, reported: map[structural.Position]bool{},
+	}
 	if spec := root.Field("spec"); spec == nil || spec.Kind != yamldoc.Map {
 		root.Add("spec", structural.Position{}, &structural.Node{Kind: yamldoc.Map})
 	}
@@ -196,6 +198,7 @@ func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors
 func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) loaded {
 	c := newChecker(names.KindTrainingJob)
 	s := jobSchema()
+	input := inputOf(root, env)
 	asked := askedOf(root, env)
 	var machine *Machine
 	if spec := root.Field("spec"); spec != nil && spec.Kind == yamldoc.Map {
@@ -227,7 +230,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 	asked.volumes(root)
 	followUser(root)
 	followRestartAll(root)
-	job := &Job{asked: asked, machine: machine}
+	job := &Job{input: input, asked: asked, machine: machine}
 	if errs := decodeCompleted(root, s, job); errs != nil {
 		if len(c.Errs)+len(unread) == 0 {
 			return loaded{nil, errs, invalid}
@@ -331,13 +334,16 @@ func decodeCompleted(root *structural.Node, s *structural.Schema, into any) Erro
 // tidy drops what tools leave on a job for themselves.
 func tidy(job *Job) {
 	for key := range job.Metadata.Annotations {
-		for _, domain := range []string{
-			"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/",
-			"kustomize.config.k8s.io/", "kubectl.kubernetes.io/",
-		} {
-			if strings.HasPrefix(key, domain) {
-				delete(job.Metadata.Annotations, key)
-			}
+		if ofTool(key) {
+			delete(job.Metadata.Annotations, key)
 		}
 	}
+}
+
+// ofTool says whether an annotation is one that tools leave for themselves.
+func ofTool(key string) bool {
+	return slices.ContainsFunc([]string{
+		"config.kubernetes.io/", "internal.config.kubernetes.io/", "config.k8s.io/",
+		"kustomize.config.k8s.io/", "kubectl.kubernetes.io/",
+	}, func(domain string) bool { return strings.HasPrefix(key, domain) })
 }

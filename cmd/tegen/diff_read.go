@@ -17,6 +17,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/origin"
+	"github.com/tegen-dev/tegen/internal/tree"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -79,6 +80,9 @@ func readFiles(stdin io.Reader, name string) ([]schema.Source, error) {
 		if entries, wrong := os.ReadDir(name); wrong == nil && !slices.ContainsFunc(entries, visible) {
 			return nil, nil
 		}
+	}
+	if err == nil && name != "-" {
+		err = tree.Unfinished(name)
 	}
 	if err != nil {
 		return nil, err

@@ -99,6 +99,9 @@ func readFolders(dir string) ([]gitops.Folder, error) {
 	if tree.IsTop(dir) {
 		return nil, tree.NotOnePlace(printable(dir))
 	}
+	if err := tree.Unfinished(dir); err != nil {
+		return nil, err
+	}
 	return gitops.ReadTree(folders, printable(dir))
 }
 

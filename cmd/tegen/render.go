@@ -38,7 +38,10 @@ name, and tegen-places.txt lists them. Only files that change are written. Files
 that an earlier render of the same job wrote and this one does not are removed;
 files that tegen did not write are never changed, and links in DIR are not
 followed. One render at a time writes to DIR; another waits for up to ten
-seconds. A render that is interrupted restores what it changed.
+seconds. An interrupted render leaves DIR as it was, unless it has begun to rename
+files: then it finishes. If tegen is killed while it renames, the next render of DIR
+makes the remaining changes first. Until then tegen-unfinished.txt lists them, and
+--check, diff, publish and gitops end with an error.
 
 The folder of a job that is gone stays, and goes on being applied: a render of a
 directory, of several files or of none names it in a note, and removes it with
@@ -46,6 +49,12 @@ directory, of several files or of none names it in a note, and removes it with
 others and is neither named nor there now. --check writes nothing: it prints how
 DIR differs from what would be there, such folders included, and exits 1 if it
 does.
+
+A workload records the version of tegen that rendered it and a digest of its input.
+If the input is the same and this version of tegen renders another workload, the
+folder of the job stays as it is, and a note names the job: a change would restart
+it. --upgrade renders it with this version. If the workload has no such record,
+render exits 1; --upgrade renders it, --keep keeps it and records the input.
 
 If anything is wrong, every mistake is reported, nothing is printed and no file
 changes.`
@@ -61,6 +70,8 @@ type renderOptions struct {
 	overlays     []string
 	output       string
 	prune, check bool
+
+	upgrade, keep bool
 }
 
 func newRenderCmd(s cli.Streams) *cobra.Command {
@@ -84,6 +95,10 @@ func newRenderCmd(s cli.Streams) *cobra.Command {
 	cmd.Flags().BoolVar(&opts.prune, "prune", false, "remove the folders of jobs that are gone from the directory")
 	cmd.Flags().BoolVar(&opts.check, "check", false,
 		"write nothing: print how the directory differs, and exit 1 if it does")
+	cmd.Flags().BoolVar(&opts.upgrade, "upgrade", false,
+		"render with this version the jobs that another version of tegen rendered, which restarts them")
+	cmd.Flags().BoolVar(&opts.keep, "keep", false,
+		"keep workloads that have no record of their input, and record the present one")
 	completeBy(cmd, "output", directories)
 	return cmd
 }

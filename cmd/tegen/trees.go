@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/cli"
@@ -26,6 +28,10 @@ func (o *renderOptions) validate(files []string) error {
 	switch {
 	case o.prune && !o.toTree():
 		return cli.Usagef("--prune needs the directory to remove folders from: -o DIR")
+	case (o.upgrade || o.keep) && !o.toTree():
+		return cli.Usagef("--upgrade and --keep are about what an earlier render wrote: name its directory, -o DIR")
+	case o.upgrade && o.keep:
+		return cli.Usagef("--upgrade renders jobs anew and --keep keeps them: use one of them")
 	case o.check && !o.toTree():
 		return cli.Usagef("--check needs the directory to compare with: -o DIR")
 	case len(o.overlays) > 1 && !o.toTree():
@@ -82,7 +88,8 @@ func (o *renderOptions) places(outs []*krm.Output, all bool) []tree.Place {
 			dir = filepath.Join(dir, placeName(o.overlays[i]))
 		}
 		prune := o.prune || o.check && all // a folder that --prune would remove is a difference
-		places[i] = tree.Place{Dir: dir, Bundles: out.Bundles, Rest: out.Rest, Prune: prune}
+		places[i] = tree.Place{Dir: dir, Bundles: out.Bundles, Rest: out.Rest, Prune: prune,
+			Upgrade: o.upgrade, Keep: o.keep}
 		if o.several() {
 			places[i].Overlay = o.overlays[i]
 		}
@@ -109,13 +116,21 @@ func (o *renderOptions) writeTrees(ctx context.Context, s cli.Streams, places []
 	if o.several() {
 		others, unnamed, err = o.top(all).Write(ctx, places...)
 	} else {
-		others, err = tree.Write(ctx, places...)
+		others = make([]tree.Others, 1)
+		others[0], err = tree.Write(ctx, places[0])
 	}
 	if err != nil {
 		return err
 	}
 	var notes strings.Builder
+	if unnamed.Completed {
+		notes.WriteString(noteCompleted(o.output))
+	}
 	for i, other := range others {
+		if other.Completed {
+			notes.WriteString(noteCompleted(places[i].Dir))
+		}
+		notes.WriteString(noteRestarts(places[i].Dir, other))
 		notes.WriteString(noteOthers(places[i], other, all))
 	}
 	if all {
@@ -133,7 +148,14 @@ func (o *renderOptions) checkTrees(s cli.Streams, places []tree.Place, all bool)
 	if o.several() {
 		check = o.top(all).Check
 	}
-	differ, err := check(terminal{w: s.Out}, places...)
+	differ, others, err := check(terminal{w: s.Out}, places...)
+	var notes strings.Builder
+	for i, other := range others {
+		notes.WriteString(noteRestarts(places[i].Dir, other))
+	}
+	if _, err := io.WriteString(s.Err, notes.String()); err != nil {
+		return fmt.Errorf("writing a note: %w", err)
+	}
 	switch {
 	case err != nil:
 		return err
@@ -144,6 +166,35 @@ func (o *renderOptions) checkTrees(s cli.Streams, places []tree.Place, all bool)
 			printable(dir), differ)
 	}
 	return nil
+}
+
+// noteRestarts names the jobs that this version of tegen renders differently.
+func noteRestarts(dir string, o tree.Others) string {
+	var note strings.Builder
+	for _, all := range []struct {
+		restarts []tree.Restart
+		text     string
+	}{
+		{o.Held, "tegen changed from %s to %s, not the job: %s. Its folder stays as it is, since the workload " +
+			"that this version renders would restart it. To render it with this version, use --upgrade"},
+		{o.Moved, "tegen changed from %s to %s, and so did the input: %s. The workload is rendered with this version"},
+	} {
+		jobs := map[[2]string][]string{}
+		for _, r := range all.restarts {
+			key := [2]string{r.From, r.To}
+			jobs[key] = append(jobs[key], r.Job)
+		}
+		for _, key := range slices.SortedFunc(maps.Keys(jobs), func(a, b [2]string) int {
+			return strings.Compare(a[0], b[0])
+		}) {
+			fmt.Fprintf(&note, "%s: note: "+all.text+"\n", printable(dir), key[0], key[1], few(jobs[key]))
+		}
+	}
+	return note.String()
+}
+
+func noteCompleted(dir string) string {
+	return printable(dir) + ": note: completed an earlier render that was stopped while it changed files there\n"
 }
 
 // noteOthers names the folders of jobs that were not rendered this time: a removed job would go on being applied. A

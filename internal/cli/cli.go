@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Exit codes.
@@ -77,10 +78,4 @@ func Version(s Streams, name, short string, more ...string) *cobra.Command {
 }
 
 // BuildVersion is the module's version, which 'go install' and release builds record.
-func BuildVersion() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok || info.Main.Version == "" {
-		return "(unknown)"
-	}
-	return info.Main.Version
-}
+func BuildVersion() string { return names.BuildVersion() }

@@ -84,6 +84,8 @@ type Job struct {
 	Namespace string   `json:"namespace,omitempty"`
 	Worst     Class    `json:"worst"`
 	Changes   []Change `json:"changes"`
+
+	Rendered *Rendered `json:"rendered,omitempty"` // not there where a side has no record of it
 }
 
 // Report is all that changes, the worst first.
@@ -156,14 +158,7 @@ type found struct {
 
 func (c *comparison) add(o *object, change Change) {
 	change.Object = o.Ref
-	namespace := o.Namespace
-	if o.job != "" && namespace == "" {
-		namespace = o.jobNamespace
-	}
-	if o.job == "" {
-		namespace = ""
-	}
-	c.found = append(c.found, found{o.job, namespace, change})
+	c.found = append(c.found, found{o.job, o.belongsTo().namespace, change})
 }
 
 func (c *comparison) report() *Report {
@@ -194,6 +189,7 @@ func (c *comparison) report() *Report {
 		}
 	}
 	slices.SortStableFunc(r.Jobs, func(a, b Job) int { return cmp.Compare(a.Worst.rank(), b.Worst.rank()) })
+	c.rendered(r.Jobs)
 	if len(r.Jobs) > 0 {
 		r.Worst = r.Jobs[0].Worst
 	}

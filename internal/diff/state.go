@@ -22,6 +22,8 @@ type object struct {
 	owned        bool // it has an owner, whose controller made it
 	job          string
 	jobNamespace string
+	version      string // of tegen that rendered it, of which input
+	input        string
 	applied      []tree // the fields that whoever applied it had, of one that is live
 }
 
@@ -114,7 +116,10 @@ func newObject(written map[string]any) (*object, error) {
 		delete(clean, "namespace")
 	}
 	if annotations := mapping(clean["annotations"]); annotations != nil {
-		clean["annotations"] = without(annotations, lastApplied)
+		clean["annotations"] = o.takeRecord(without(annotations, lastApplied))
+		if len(mapping(clean["annotations"])) == 0 {
+			delete(clean, "annotations")
+		}
 	}
 	fields["metadata"] = clean
 	if o.is("Secret") {

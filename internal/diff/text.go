@@ -89,6 +89,9 @@ func (r *Report) WriteText(w io.Writer) error {
 }
 
 func (j *Job) writeText(b *strings.Builder) {
+	if line := j.Rendered.String(); line != "" {
+		fmt.Fprintf(b, "  %s\n", line)
+	}
 	for _, g := range j.groups() {
 		fmt.Fprintf(b, "  %s: %s\n", g.Class, strings.Join(g.objects, ", "))
 		for _, line := range g.lines {

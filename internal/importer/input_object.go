@@ -8,6 +8,7 @@ import (
 	apischema "k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -67,6 +68,7 @@ func (o *object) dropServerFields() {
 	for _, key := range []string{
 		"kubectl.kubernetes.io/last-applied-configuration",
 		"batch.kubernetes.io/job-tracking",
+		names.Version, names.Input,
 	} {
 		delete(annotations, key)
 	}

@@ -100,7 +100,7 @@ func loaded(text []byte) *schema.Job {
 	if err != nil || len(jobs) != 1 {
 		return nil
 	}
-	return jobs[0]
+	return jobs[0].WithoutInput()
 }
 
 // preserveInts has integers decoded as such.

@@ -238,6 +238,7 @@ func renderItems(items []*yaml.Node, only []string, place func(name, namespace s
 		return nil, err
 	}
 	for _, job := range jobs {
+		job.AddInput(only...)
 		// nothing else of the job is kept
 		item, name, namespace := job.Source(), strings.Clone(job.Metadata.Name), strings.Clone(job.Metadata.Namespace)
 		job.Relocate(func() string {

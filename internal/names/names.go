@@ -22,6 +22,10 @@ const (
 	Expects = "tegen.dev/expects"
 	// ContentHash is an annotation on objects whose name carries a hash of their immutable part.
 	ContentHash = "tegen.dev/content-hash"
+	// Version is an annotation on objects that run pods: the version of tegen that rendered them.
+	Version = "tegen.dev/version"
+	// Input is an annotation on objects that run pods: a digest of what the author wrote, see schema.Job.Input.
+	Input = "tegen.dev/input"
 	// LabelJob is a label on a job's objects and pods, with the job's name: it selects what goes with the job.
 	// app.kubernetes.io/instance cannot: where Argo CD tracks by label, it writes its Application's name there.
 	LabelJob = "tegen.dev/job"

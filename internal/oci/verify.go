@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/provenance"
 )
 
@@ -171,12 +172,20 @@ func compareFiles(there map[string][]byte, would []File) []string {
 	return out
 }
 
-// firstDifference names the first line that two texts do not share.
+// firstDifference names the first line that two texts do not share. The digest of an input, which differs wherever
+// anything does, is named where nothing else differs.
 func firstDifference(is, would string) string {
 	a, b := strings.Split(is, "\n"), strings.Split(would, "\n")
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
+	differing := func(besides string) (n int) {
+		for n < len(a) && n < len(b) &&
+			(a[n] == b[n] || besides != "" && strings.HasPrefix(a[n], besides) && strings.HasPrefix(b[n], besides)) {
+			n++
+		}
+		return n
+	}
+	n := differing("    " + names.Input + ": ")
+	if n >= len(a) && n >= len(b) {
+		n = differing("")
 	}
 	line := func(lines []string) string {
 		if n >= len(lines) {

@@ -13,33 +13,47 @@ import (
 )
 
 // Check prints what Write would change in places, and returns of how many files. It writes to none of them and takes no
-// lock.
-func Check(out io.Writer, places ...Place) (int, error) {
-	differ := 0
+// lock. The answer has what is held and moved of each place.
+func Check(out io.Writer, places ...Place) (differ int, others []Others, err error) {
 	for _, p := range places {
 		w := &writer{Place: p}
 		root, err := os.OpenRoot(p.Dir)
 		switch {
 		case err == nil:
-			w.root = root
+			w.root = &disk{root}
 			defer func() { _ = root.Close() }() // it was only read
 		case !errors.Is(err, fs.ErrNotExist):
-			return 0, fmt.Errorf("opening %s: %w", p.Dir, err)
+			return 0, nil, fmt.Errorf("opening %s: %w", p.Dir, err)
+		}
+		if err := Unfinished(p.Dir); err != nil {
+			return 0, nil, err
 		}
 		if err := w.planAll(); err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		n, err := w.compare(out)
 		if err != nil {
-			return 0, err
+			return 0, nil, err
 		}
 		differ += n
+		others = append(others, Others{Held: w.held, Moved: w.moved})
 	}
-	return differ, nil
+	return differ, others, nil
 }
 
-// compare prints the difference of each file, but a folder that is new or goes as one line.
+// compare prints the difference of each file, but a folder that is new or goes as one line, and what a render left that
+// was stopped before it changed anything.
 func (w *writer) compare(out io.Writer) (differ int, err error) {
+	left, err := w.leftovers()
+	if err != nil {
+		return 0, err
+	}
+	for _, path := range left {
+		differ++
+		if _, err := fmt.Fprintf(out, "%s: is left of a render that was stopped\n", w.name(path)); err != nil {
+			return 0, err
+		}
+	}
 	told := map[string]bool{}
 	for _, f := range w.plan {
 		if f.same || f.content == nil && !f.exists {

@@ -70,7 +70,7 @@ func TestCheck(t *testing.T) {
 			before := state(t, dir)
 			place := Place{Dir: dir, Bundles: whole, Prune: c.prune}
 			var out bytes.Buffer
-			n, err := Check(&out, place)
+			n, _, err := Check(&out, place)
 			if err != nil || n != c.files {
 				t.Errorf("%d files differ, want %d; %v", n, c.files, err)
 			}
@@ -84,7 +84,7 @@ func TestCheck(t *testing.T) {
 				t.Fatal(err)
 			}
 			out.Reset()
-			if n, err := Check(&out, place); n > 0 || err != nil {
+			if n, _, err := Check(&out, place); n > 0 || err != nil {
 				t.Errorf("after a write %d files differ, %v:\n%s", n, err, out.String())
 			}
 		})
@@ -104,17 +104,18 @@ func TestCheckRefuses(t *testing.T) {
 	put(t, filepath.Join(dir, "a/worker.yaml"), "mine\n")
 	place := Place{Dir: dir, Bundles: []render.Bundle{bundle("ml/a", "worker: w")}}
 	var out bytes.Buffer
-	if _, err := Check(&out, place); err == nil || !strings.Contains(err.Error(), "was not written by tegen") ||
+	if _, _, err := Check(&out, place); err == nil || !strings.Contains(err.Error(), "was not written by tegen") ||
 		out.Len() > 0 {
 		t.Errorf("%v, %q", err, out.String())
 	}
 	place.Dir = filepath.Join(dir, "a/worker.yaml")
-	if _, err := Check(&out, place); err == nil || out.Len() > 0 {
+	if _, _, err := Check(&out, place); err == nil || out.Len() > 0 {
 		t.Errorf("a file for a directory: %v, %q", err, out.String())
 	}
 	failing := errors.New("a full disk")
 	place = Place{Dir: filepath.Join(dir, "new"), Bundles: place.Bundles}
-	if _, err := Check(writerFunc(func([]byte) (int, error) { return 0, failing }), place); !errors.Is(err, failing) {
+	fails := writerFunc(func([]byte) (int, error) { return 0, failing })
+	if _, _, err := Check(fails, place); !errors.Is(err, failing) {
 		t.Errorf("%v", err)
 	}
 }

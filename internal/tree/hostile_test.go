@@ -170,7 +170,7 @@ func TestReadOnly(t *testing.T) {
 	if _, err := Write(t.Context(), place); err == nil || !strings.Contains(err.Error(), "permission denied") {
 		t.Errorf("%v", err)
 	}
-	if n, err := Check(io.Discard, place); n != 4 || err != nil {
+	if n, _, err := Check(io.Discard, place); n != 4 || err != nil {
 		t.Errorf("%d files differ, want 4; %v", n, err)
 	}
 	if diff := cmp.Diff(before, state(t, dir)); diff != "" {

@@ -14,8 +14,7 @@ import (
 // temporary is what a file is called that is not in place yet, or no longer.
 var temporary = regexp.MustCompile(`^\.[a-z-]+\.(yaml|txt)\.tegen-((new|old)-)?[0-9]+$`)
 
-// leftBehind returns the files of a folder that carry the signature of a job, and temporary files of a render that was
-// killed: no other is at work here.
+// leftBehind returns the files of a folder that carry the signature of a job.
 func (w *writer) leftBehind(folder, origin string) ([]string, error) {
 	info, err := w.lstat(folder)
 	switch {
@@ -34,8 +33,6 @@ func (w *writer) leftBehind(folder, origin string) ([]string, error) {
 	for _, e := range entries {
 		switch name := e.Name(); {
 		case !e.Type().IsRegular():
-		case temporary.MatchString(name):
-			names = append(names, name)
 		case strings.HasSuffix(name, ".yaml"):
 			first, err := w.firstLine(filepath.Join(folder, name))
 			if err != nil {

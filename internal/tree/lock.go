@@ -44,7 +44,7 @@ func openAll(ctx context.Context, places []Place) ([]*writer, func(failed bool),
 }
 
 // open creates the directory of a place if it is missing, and locks it until release is called, which removes the
-// created directories if the write failed.
+// created directories if the write failed. It completes a write that was stopped there, or in the directory around it.
 func open(ctx context.Context, place Place) (*writer, error) {
 	dir := place.Dir
 	var created []string
@@ -53,6 +53,7 @@ func open(ctx context.Context, place Place) (*writer, error) {
 			_ = os.Remove(d)
 		}
 	}
+	completed := false
 	for start := time.Now(); ; {
 		more, err := mkdir(dir)
 		created = append(more, created...)
@@ -61,13 +62,33 @@ func open(ctx context.Context, place Place) (*writer, error) {
 			return nil, fmt.Errorf("making a directory: %w", err)
 		}
 		root, unlock, err := locked(dir)
+		if above := filepath.Join(dir, ".."); err == nil && isUnfinished(above) {
+			unlock() // it may concern this directory too
+			outer, err := open(ctx, Place{Dir: above})
+			if err != nil {
+				return nil, err
+			}
+			outer.release(false)
+			completed = true
+			continue
+		}
 		if err == nil {
-			return &writer{Place: place, root: root, release: func(failed bool) {
+			w := &writer{Place: place, root: &disk{root}, release: func(failed bool) {
 				if failed {
 					undo()
 				}
 				unlock()
-			}}, nil
+			}}
+			there, err := w.complete()
+			if err == nil {
+				err = w.sweep()
+			}
+			if err != nil {
+				w.release(true)
+				return nil, err
+			}
+			w.completed = there || completed
+			return w, nil
 		}
 		switch {
 		case !errors.Is(err, errBusy):
@@ -119,16 +140,4 @@ func ifGone(err error) error {
 		return errBusy
 	}
 	return err
-}
-
-// mkdir is os.MkdirAll that says which directories are new, the deepest first.
-func mkdir(dir string) ([]string, error) {
-	var missing []string
-	for d := dir; ; d = filepath.Dir(d) {
-		if _, err := os.Stat(d); !errors.Is(err, fs.ErrNotExist) || d == filepath.Dir(d) {
-			break
-		}
-		missing = append(missing, d)
-	}
-	return missing, os.MkdirAll(dir, 0o777)
 }

@@ -25,3 +25,11 @@ func lock(dir string) (unlock func(), err error) {
 		_ = os.Remove(name)
 	}, nil
 }
+
+// syncFile has the file system keep a file. Directories cannot be synced here.
+func syncFile(f *os.File) error {
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		return nil
+	}
+	return f.Sync()
+}

@@ -21,3 +21,13 @@ func lock(dir string) (unlock func(), err error) {
 	}
 	return func() { _ = f.Close() }, nil
 }
+
+// syncFile has the file system keep a file, or the names in a directory. File systems that cannot sync a directory, as
+// some of networks, do not need to.
+func syncFile(f *os.File) error {
+	err := f.Sync()
+	if errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.ENOTSUP) {
+		return nil
+	}
+	return err
+}

@@ -16,7 +16,7 @@ func (w *writer) checkLayout() error {
 		return fmt.Errorf("finding %s: %w", w.Dir, err)
 	}
 	if above, err := os.OpenRoot(filepath.Dir(abs)); err == nil {
-		outer := (&writer{root: above}).isPlace(".")
+		outer := (&writer{root: &disk{above}}).isPlace(".")
 		_ = above.Close() // it was only read
 		if outer {
 			return fmt.Errorf("%s is in a directory that holds jobs itself, as its %s says: choose one that is not "+
@@ -71,15 +71,12 @@ func (w *writer) planRest() error {
 	if err != nil {
 		return err
 	}
-	var listed []string
+	listed := w.listed
 	for _, e := range entries {
-		if e.Type().IsRegular() && temporary.MatchString(e.Name()) { // of a render that was killed
-			w.plan = append(w.plan, &file{path: e.Name(), exists: true})
-		}
 		if !e.IsDir() || w.folders[e.Name()] {
 			continue
 		}
-		files, half, ofJobs := w.written(e.Name())
+		files, ofJobs := w.written(e.Name())
 		ofOverlay := e.Name() == RestFolder && w.Rest != nil && len(files) > 0
 		if ofJobs || ofOverlay {
 			w.others = append(w.others, e.Name())
@@ -94,7 +91,7 @@ func (w *writer) planRest() error {
 			listed = append(listed, files...)
 			continue
 		}
-		for _, path := range append(files, half...) {
+		for _, path := range files {
 			w.plan = append(w.plan, &file{path: path, exists: true})
 		}
 	}
@@ -135,19 +132,17 @@ func (w *writer) entries() ([]fs.DirEntry, error) {
 	return entries, nil
 }
 
-// written are the files of a folder that tegen wrote, those that a killed render left half written, and whether it
-// wrote them of jobs. A folder that cannot be read is somebody else's.
-func (w *writer) written(folder string) (files, half []string, ofJobs bool) {
+// written are the files of a folder that tegen wrote, and whether it wrote them of jobs. A folder that cannot be read
+// is somebody else's.
+func (w *writer) written(folder string) (files []string, ofJobs bool) {
 	entries, err := fs.ReadDir(w.root.FS(), folder)
 	if err != nil {
-		return nil, nil, false
+		return nil, false
 	}
 	for _, e := range entries {
 		path := filepath.Join(folder, e.Name())
 		switch {
 		case !e.Type().IsRegular():
-		case temporary.MatchString(e.Name()):
-			half = append(half, path)
 		case filepath.Ext(path) == ".yaml":
 			origin := w.origin(path)
 			if origin != "" {
@@ -156,7 +151,7 @@ func (w *writer) written(folder string) (files, half []string, ofJobs bool) {
 			ofJobs = ofJobs || strings.HasPrefix(origin, ofJob)
 		}
 	}
-	return files, half, ofJobs
+	return files, ofJobs
 }
 
 // read is the text of a file that tegen wrote.

@@ -26,9 +26,12 @@ func Read(dir string, max int64) ([]File, error) {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)
 	}
 	defer func() { _ = root.Close() }() // it was only read
-	r := &reader{w: &writer{Place: Place{Dir: dir}, root: root}, left: max}
+	r := &reader{w: &writer{Place: Place{Dir: dir}, root: &disk{root}}, left: max}
 	if r.w.origin(topFile) == topOrigin {
 		return nil, NotOnePlace(dir)
+	}
+	if err := Unfinished(dir); err != nil {
+		return nil, err
 	}
 	if err := fs.WalkDir(root.FS(), ".", r.visit); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", dir, err)

@@ -24,6 +24,8 @@ type Unnamed struct {
 	Gone    []string // would be, with Prune
 	Kept    []Listed // their overlays are there, or may be
 
+	Completed bool // a render that was stopped before
+
 	list []Listed // Gone and Kept
 }
 
@@ -39,7 +41,7 @@ func IsTop(dir string) bool {
 		return false
 	}
 	defer func() { _ = root.Close() }() // it was only read
-	return (&writer{root: root}).origin(topFile) == topOrigin
+	return (&writer{root: &disk{root}}).origin(topFile) == topOrigin
 }
 
 // NotOnePlace says of such a directory that it is not one place.
@@ -48,7 +50,7 @@ func NotOnePlace(dir string) error {
 		dir, topFile)
 }
 
-// Write is Write of places that are folders of the directory, and of its list of them, in one step.
+// Write is Write of places that are folders of the directory, and of its list of them: of all or of none.
 func (t Top) Write(ctx context.Context, places ...Place) (_ []Others, u Unnamed, err error) {
 	top, err := open(ctx, Place{Dir: t.Dir})
 	if err != nil {
@@ -66,43 +68,44 @@ func (t Top) Write(ctx context.Context, places ...Place) (_ []Others, u Unnamed,
 	if err := errors.Join(planned(writers), t.plan(top, places, u)); err != nil {
 		return nil, u, err
 	}
-	if err := write(ctx, append(slices.Clone(writers), top)); err != nil {
+	if err := top.commit(ctx, append(slices.Clone(writers), top)); err != nil {
 		return nil, u, err
 	}
+	u.Completed = top.completed
 	others := make([]Others, len(places))
 	for i := range places {
 		others[i] = writers[i].remaining()
-	}
-	for _, name := range u.Removed {
-		_ = top.root.Remove(name) // it stays where it holds what tegen did not write
 	}
 	return others, u, nil
 }
 
 // Check is Check of places that are folders of the directory, and of its list of them.
-func (t Top) Check(out io.Writer, places ...Place) (int, error) {
+func (t Top) Check(out io.Writer, places ...Place) (int, []Others, error) {
 	top := &writer{Place: Place{Dir: t.Dir}}
 	root, err := os.OpenRoot(t.Dir)
 	switch {
 	case err == nil:
-		top.root = root
+		top.root = &disk{root}
 		defer func() { _ = root.Close() }() // it was only read
 	case !errors.Is(err, fs.ErrNotExist):
-		return 0, fmt.Errorf("opening %s: %w", t.Dir, err)
+		return 0, nil, fmt.Errorf("opening %s: %w", t.Dir, err)
+	}
+	if err := Unfinished(t.Dir); err != nil {
+		return 0, nil, err
 	}
 	u, err := t.unnamed(top, places)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
-	differ, err := Check(out, slices.Concat(places, t.emptied(u))...)
+	differ, others, err := Check(out, slices.Concat(places, t.emptied(u))...)
 	if err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	if err := t.plan(top, places, u); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	n, err := top.compare(out)
-	return differ + n, err
+	return differ + n, others[:len(places)], err
 }
 
 // unnamed sorts the listed places that are not rendered this time. One that is no place any more is forgotten. A link
@@ -150,15 +153,6 @@ func (t Top) emptied(u Unnamed) (places []Place) {
 
 // plan lists the places that there are in the end.
 func (t Top) plan(top *writer, places []Place, u Unnamed) error {
-	entries, err := top.entries()
-	if err != nil {
-		return err
-	}
-	for _, e := range entries {
-		if e.Type().IsRegular() && temporary.MatchString(e.Name()) { // of a render that was killed
-			top.plan = append(top.plan, &file{path: e.Name(), exists: true})
-		}
-	}
 	list := slices.Clone(u.list)
 	for _, p := range places {
 		list = append(list, Listed{filepath.Base(p.Dir), t.relative(p.Overlay)})

@@ -1,8 +1,8 @@
 // Package tree writes bundles below directories: a folder a job, a file a concern, a kustomization.yaml that lists
-// them, and an inventory of all folders. Either every file is as the bundles say or the directories are as they were,
-// and one process at a time writes there. A file that tegen did not write is never touched, nor read beyond its first
-// line: its presence in the way is an error. So is a link, which could lead anywhere. What an earlier render wrote is
-// known by its first line.
+// them, and an inventory of all folders. Either every file is as the bundles say or the directories are as they were;
+// after a crash in the middle, the next write completes it. One process at a time writes there. A file that tegen did
+// not write is never touched, nor read beyond its first line: its presence in the way is an error. So is a link, which
+// could lead anywhere. What an earlier render wrote is known by its first line.
 package tree
 
 import (
@@ -10,9 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/render"
@@ -33,6 +31,8 @@ type Place struct {
 	Bundles []render.Bundle
 	Rest    []byte // what an overlay holds beside them, for a folder of its own; nil where there is no overlay
 	Overlay string // the directory of that overlay, for the list of a Top
+	Upgrade bool   // renders anew what another version of tegen rendered of the same input, which restarts it
+	Keep    bool   // keeps workloads of versions that recorded no input, and records it
 	Prune   bool   // removes the folders of other jobs, and that of an overlay that holds nothing beside jobs any more
 }
 
@@ -41,17 +41,27 @@ type Place struct {
 type Others struct {
 	Removed []string // by Prune, or because the jobs' folders have the overlay's objects now
 	Kept    []string // without Prune, or because they hold what tegen did not write
+
+	Completed bool // a render that was stopped before
+
+	Held  []Restart // jobs whose folder stays as another version of tegen rendered it
+	Moved []Restart // jobs whose input has changed, and tegen with it
 }
 
 // writer is one write to one directory. Paths in it are relative to that directory, and none leads out of it.
 type writer struct {
 	Place
-	root    *os.Root // nil where the directory does not exist, and nothing is to be written
+	root    *disk // nil where the directory does not exist, and nothing is to be written
 	plan    []*file
 	others  []string        // folders of other jobs
 	folders map[string]bool // that are planned
 	created []string        // folders that were not there before
 	release func(failed bool)
+
+	completed bool // a render that was stopped
+
+	held, moved, unclear []Restart
+	listed               []string // files of folders that stay as they are
 }
 
 // file is one file to be written; content nil means that it goes.
@@ -60,31 +70,24 @@ type file struct {
 	content []byte
 	exists  bool
 	same    bool   // what is there is the content already
-	staged  string // the temporary file beside it, "" once it is in place
-	backup  string // what was there, "" where nothing was
-	placed  bool
+	staged  string // the temporary file beside it
 }
 
-// Write makes the files of bundles the state of places, and removes those of an earlier render of the same jobs, all of
-// them where a bundle has no files. Until the last file of the last place is in place, the end of ctx puts everything
-// back. The answer has the other folders of each place, in their order.
-func Write(ctx context.Context, places ...Place) (_ []Others, err error) {
-	writers, release, err := openAll(ctx, places)
+// Write makes the files of bundles the state of a place, and removes those of an earlier render of the same jobs, all
+// of them where a bundle has no files. The end of ctx leaves everything as it was, or comes too late.
+func Write(ctx context.Context, place Place) (_ Others, err error) {
+	w, err := open(ctx, place)
 	if err != nil {
-		return nil, err
+		return Others{}, err
 	}
-	defer func() { release(err != nil) }()
-	if err := planned(writers); err != nil {
-		return nil, err
+	defer func() { w.release(err != nil) }()
+	if err := w.planAll(); err != nil {
+		return Others{}, err
 	}
-	if err := write(ctx, writers); err != nil {
-		return nil, err
+	if err := w.commit(ctx, []*writer{w}); err != nil {
+		return Others{}, err
 	}
-	others := make([]Others, len(writers))
-	for i, w := range writers {
-		others[i] = w.remaining()
-	}
-	return others, nil
+	return w.remaining(), nil
 }
 
 func planned(writers []*writer) error {
@@ -95,47 +98,9 @@ func planned(writers []*writer) error {
 	return errors.Join(errs...)
 }
 
-func write(ctx context.Context, writers []*writer) (err error) {
-	defer func() {
-		for _, w := range writers {
-			w.clean(err != nil)
-		}
-		if ctx.Err() != nil && errors.Is(err, context.Cause(ctx)) {
-			err = fmt.Errorf("writing %s: %w: everything in it is as it was", names(writers), err)
-		}
-	}()
-	for _, w := range writers {
-		if err := w.stage(ctx); err != nil {
-			return err
-		}
-	}
-	return commitAll(ctx, writers)
-}
-
-// commitAll commits all, or puts back what it changed.
-func commitAll(ctx context.Context, writers []*writer) error {
-	for i, w := range writers {
-		if err := w.commit(ctx); err != nil {
-			for _, done := range slices.Backward(writers[:i]) {
-				err = errors.Join(err, done.restore(done.plan))
-			}
-			return err
-		}
-	}
-	return nil
-}
-
-// names are the directories, for messages.
-func names(writers []*writer) string {
-	dirs := make([]string, len(writers))
-	for i, w := range writers {
-		dirs[i] = w.Dir
-	}
-	return strings.Join(dirs, ", ")
-}
-
 // remaining tells which folders of other jobs are still there.
 func (w *writer) remaining() (o Others) {
+	o.Completed, o.Held, o.Moved = w.completed, w.held, w.moved
 	for _, folder := range w.others {
 		if _, err := w.root.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
 			o.Removed = append(o.Removed, folder)
@@ -169,17 +134,17 @@ func (w *writer) planAll() error {
 		errs = append(errs, w.planFolder(m.Name, m.Namespace, origin, b.Files))
 	}
 	if len(w.Rest) > 0 {
+		errs = append(errs, w.upgradeRest())
 		files := []render.File{{Concern: "resources", YAML: w.Rest}}
 		errs = append(errs, w.planFolder(RestFolder, "", "an overlay", files))
 	}
-	if err := errors.Join(errs...); err != nil {
+	if err := errors.Join(append(errs, w.refuseUnclear())...); err != nil {
 		return err
 	}
 	return w.planRest()
 }
 
-// planFolder compares a folder with what it should hold. The kustomization comes last: whatever interrupts the work, it
-// never lists fewer files than an apply of the whole folder would find. It names the namespace for Argo CD, which
+// planFolder compares a folder with what it should hold. Its kustomization names the namespace for Argo CD, which
 // creates that before it applies a job.
 func (w *writer) planFolder(folder, namespace, origin string, files []render.File) error {
 	w.folders[folder] = true
@@ -217,6 +182,11 @@ func (w *writer) planFolder(folder, namespace, origin string, files []render.Fil
 	for _, f := range plan {
 		if err := w.inspect(f, origin); err != nil {
 			return err // the others of the folder would say the same
+		}
+	}
+	if job, isJob := strings.CutPrefix(origin, ofJob); isJob {
+		if plan, err = w.upgrade(job, plan); err != nil {
+			return err
 		}
 	}
 	w.plan = append(w.plan, plan...)

@@ -577,7 +577,7 @@ type Security struct {
 type Failure struct {
 	Restarts          Restarts         `json:"restarts"`
 	RestartsPerWorker *int32           `json:"restartsPerWorker,omitempty"`
-	RestartAll        *int32           `json:"restartAll,omitempty"`
+	RestartAll        *RestartAll      `json:"restartAll,omitempty"`
 	FatalExitCodes    []int32          `json:"fatalExitCodes,omitempty"`
 	IgnoreDisruptions bool             `json:"ignoreDisruptions"`
 	InPlace           bool             `json:"inPlace"`

@@ -88,6 +88,7 @@ type Job struct {
 	cardless string   // why workers of a machine have no card of its fabric
 	released bool     // the rendezvous' image is the one of this release
 	levels   []Level  // of the Environment's topology
+	secrets  []string // notes of values that are secrets in plain text
 }
 
 // ImageOfRelease says whether an image is the one of this release, for want of a name: another renders another.

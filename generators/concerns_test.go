@@ -516,7 +516,8 @@ func TestNamespaceObject(t *testing.T) {
 func TestRestartUncounted(t *testing.T) {
 	set := find[*apis.JobSet](t, objects(load(t, job("target: jobset", "failure: {restartAll: uncounted}"))), "resnet")
 	want := &apis.JobSetFailurePolicy{RestartStrategy: "BlockingRecreate", Rules: []apis.JobSetFailureRule{{
-		Name: "disrupted", Action: "RestartJobSetAndIgnoreMaxRestarts", OnJobFailureReasons: []string{"PodFailurePolicy"},
+		Name: "disrupted", Action: "RestartJobSetAndIgnoreMaxRestarts",
+		OnJobFailureReasons: []string{"PodFailurePolicy"},
 	}}}
 	if diff := cmp.Diff(want, set.Spec.FailurePolicy); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

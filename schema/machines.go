@@ -247,9 +247,9 @@ func (j *Job) cardNotes() (notes []string) {
 	for _, name := range j.Spec.Resources.cards() {
 		if _, ofMachine := m.Fabric.Devices[name]; ofMachine {
 			q := j.Spec.Resources.Devices[name]
-			notes = append(notes, fmt.Sprintf("spec.resources.machine: %s adds %s: %s to each worker, and the pods stay "+
-				"pending on nodes without the device plugin of that resource; set network.fabric: none if yours have none, "+
-				"or network.fabric: %s to confirm it", m.Name, name, q.String(), m.Fabric.Kind))
+			notes = append(notes, fmt.Sprintf("spec.resources.machine: %s adds %s: %s to each worker, and the pods "+
+				"stay pending on nodes without the device plugin of that resource; set network.fabric: none if yours "+
+				"have none, or network.fabric: %s to confirm it", m.Name, name, q.String(), m.Fabric.Kind))
 		}
 	}
 	return notes

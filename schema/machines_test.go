@@ -165,7 +165,8 @@ func TestCardNotes(t *testing.T) {
 		},
 		{
 			"workers: {replicas: 2}, resources: {machine: g5.12xlarge, gpu: 4}",
-			"{machines: [{name: g5.12xlarge, gpu: 4, cpu: 40, memory: 100Gi, fabric: {kind: efa, devices: {vpc.amazonaws.com/efa: 1}}}]}", "",
+			"{machines: [{name: g5.12xlarge, gpu: 4, cpu: 40, memory: 100Gi, fabric: {kind: efa, " +
+				"devices: {vpc.amazonaws.com/efa: 1}}}]}", "",
 		},
 	} {
 		sources := []Source{{Name: "job", Data: []byte(jobHead + c.spec + "}\n")}}

@@ -47,8 +47,9 @@ func (j *Job) Notes() (notes []string) {
 			"limit, also those that ran out of memory")
 	}
 	if j.Spec.Target == TargetElasticJob && j.Spec.Framework == FrameworkTorchelastic {
-		notes = append(notes, "spec.target: the CRD in TorchElastic's release has no spec.RunPolicy, so the API server "+
-			"drops it, and failure.restarts and cleanPods have no effect; apply the CRD that `tegen install crds` prints")
+		notes = append(notes, "spec.target: the CRD in TorchElastic's release has no spec.RunPolicy, so the API "+
+			"server drops it, and failure.restarts and cleanPods have no effect; apply the CRD that `tegen install "+
+			"crds` prints")
 	}
 	notes = append(notes, j.Spec.restartNotes()...)
 	notes = append(notes, j.autoscaleNotes()...)

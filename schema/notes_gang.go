@@ -81,8 +81,8 @@ const podsReadyTimeout = 30 * time.Minute
 // with all its pods (v0.19.2, pkg/controller/jobs/job/job_controller.go).
 func (s *Spec) podsReadyNotes() (notes []string) {
 	if s.Workers.Min < s.Workers.Replicas {
-		notes = append(notes, fmt.Sprintf("spec.workers.min: Kueue 0.19 and newer evicts all pods of the job if one of "+
-			"%d is not ready for 30 minutes, although %d can train; raise timeout and recoveryTimeout of "+
+		notes = append(notes, fmt.Sprintf("spec.workers.min: Kueue 0.19 and newer evicts all pods of the job if one "+
+			"of %d is not ready for 30 minutes, although %d can train; raise timeout and recoveryTimeout of "+
 			"waitForPodsReady in Kueue's configuration, or set min: %[1]d", s.Workers.Replicas, s.Workers.Min))
 	}
 	for i := range s.Storage {
@@ -91,8 +91,8 @@ func (s *Spec) podsReadyNotes() (notes []string) {
 			continue
 		}
 		notes = append(notes, fmt.Sprintf("spec.storage[%d].dataset.deadline: the workers wait up to %s for the "+
-			"dataset, and Kueue 0.19 and newer evicts a job whose pods are not all ready within 30 minutes, again each "+
-			"time it is admitted; fetch a large dataset before, or raise waitForPodsReady.timeout in Kueue's "+
+			"dataset, and Kueue 0.19 and newer evicts a job whose pods are not all ready within 30 minutes, again "+
+			"each time it is admitted; fetch a large dataset before, or raise waitForPodsReady.timeout in Kueue's "+
 			"configuration", i, short(d.Deadline)))
 	}
 	return notes

@@ -17,8 +17,8 @@ var secretName = regexp.MustCompile(`(?i)(^|[_.-])(pass(word|wd|phrase)?|secret|
 	`(?i)(^|[_.-])(password|passwd|secret)[_.-]|(?i)(^|[a-z])(apikey|accesskey|secretkey)$`)
 
 // modelToken matches names of tokens that a language model reads, which are no secrets.
-var modelToken = regexp.MustCompile(`(?i)(^|[_.-])(bos|cls|eos|eot|end|image|mask|max|new|next|num|pad|per|prefix|sep|` +
-	`special|start|stop|suffix|unk)[_.-]?token$`)
+var modelToken = regexp.MustCompile(`(?i)(^|[_.-])(bos|cls|eos|eot|end|image|mask|max|new|next|num|pad|per|` +
+	`prefix|sep|special|start|stop|suffix|unk)[_.-]?token$`)
 
 // secretValue matches a secret with a known prefix, a private key, and an address with a password in it, as one word
 // of a text.
@@ -33,8 +33,8 @@ var locatesSecret = regexp.MustCompile(`(?i)(file|path|dir|name|url|uri|arn|id)$
 var harmlessValue = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|[0-9]|/.*)$`)
 
 // standIn matches words that stand for a value: of the shell, of Flux's substitution and of copied examples.
-var standIn = regexp.MustCompile("^[\"']?(?:[$`<]|\\{\\{)|" + `^(?i:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|YOUR[_-].+|` +
-	`__[A-Z][A-Z0-9_]*__|x{3,}|\*+|\.\.\.)$`)
+var standIn = regexp.MustCompile("^[\"']?(?:[$`<]|\\{\\{)|" + `^(?i:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|` +
+	`YOUR[_-].+|__[A-Z][A-Z0-9_]*__|x{3,}|\*+|\.\.\.)$`)
 
 // The beginnings of what secretValue matches, and parts of what secretName matches in lower case: nearly no text has
 // any of them, and to look for them is faster than the expressions.
@@ -67,7 +67,8 @@ func IsSecret(name, value string) bool {
 }
 
 // assignment matches a variable or an option with its value, in what a shell reads.
-var assignment = regexp.MustCompile(`(?:^|[\s;&|("'])-{0,2}([A-Za-z_][\w.-]*)(?:=|[ \t]+)("[^"]*"|'[^']*'|[^\s;&|)"']+)`)
+var assignment = regexp.MustCompile(`(?:^|[\s;&|("'])-{0,2}([A-Za-z_][\w.-]*)(?:=|[ \t]+)` +
+	`("[^"]*"|'[^']*'|[^\s;&|)"']+)`)
 
 // secretIn returns the name of the first variable or option in a text whose value is a secret. The name is empty if
 // only the value shows it.

@@ -62,7 +62,8 @@ func sharedNamespaces(jobs []loaded, roots []*structural.Node) (errs Errors) {
 	creators := map[string]*Job{}
 	complete := func(l loaded) bool {
 		return l.job != nil && !slices.ContainsFunc([]string{
-			"metadata", "createNamespace", "security", "network", "target", "resources", "podTemplate", "roles", "groups",
+			"metadata", "createNamespace", "security", "network", "target", "resources", "podTemplate", "roles",
+			"groups",
 		}, l.invalid.touch)
 	}
 	for _, l := range jobs {
@@ -86,10 +87,11 @@ func sharedNamespaces(jobs []loaded, roots []*structural.Node) (errs Errors) {
 			slices.Index(podSecurityLevels, needed) <= slices.Index(podSecurityLevels, enforced) {
 			continue
 		}
-		errs = append(errs, roots[i].Errorf("metadata.namespace", "requires", "job %q needs Pod Security level %s, and "+
-			"job %q (%s) creates namespace %s with level %s, which refuses these pods: use another namespace for one of "+
-			"the jobs, or set createNamespace in job %[1]q instead", l.job.Metadata.Name, needed, creator.Metadata.Name,
-			creator.Position(), creator.Metadata.Namespace, enforced))
+		errs = append(errs, roots[i].Errorf("metadata.namespace", "requires",
+			"job %q needs Pod Security level %s, and job %q (%s) creates namespace %s with level %s, which refuses "+
+				"these pods: use another namespace for one of the jobs, or set createNamespace in job %[1]q instead",
+			l.job.Metadata.Name, needed, creator.Metadata.Name, creator.Position(), creator.Metadata.Namespace,
+			enforced))
 	}
 	return errs
 }

@@ -42,7 +42,8 @@ func TestFlags(t *testing.T) {
 // TestSystemNamespace: a namespace that belongs to others is not rendered, since its pods might not be admitted then.
 func TestSystemNamespace(t *testing.T) {
 	for namespace, refused := range map[string]bool{
-		"kube-system": false, "default": false, "argocd": true, "kube-flannel": true, "scheduling": false, config.Namespace: false,
+		"kube-system": false, "default": false, "argocd": true, "kube-flannel": true,
+		"scheduling": false, config.Namespace: false,
 	} {
 		o := options
 		o.Namespace = namespace

@@ -111,8 +111,8 @@ var accepted = []acceptance{
 }
 
 const (
-	noDisk = "A request keeps pods out of queues without quota for local disk, and a limit evicts a pod for the models " +
-		"in its cache; spec.resources.ephemeralStorage is there for nodes whose disk is scarce."
+	noDisk = "A request keeps pods out of queues without quota for local disk, and a limit evicts a pod for the " +
+		"models in its cache; spec.resources.ephemeralStorage is there for nodes whose disk is scarce."
 	pinned = "Every image has a tag that stays what it is, or a digest: pulling again brings nothing but a " +
 		"dependence on the registry at each restart."
 	writes = "Training images write beside their code; spec.security.readOnlyRootFilesystem is there for those that " +

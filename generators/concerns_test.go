@@ -12,6 +12,7 @@ import (
 	storagev1 "k8s.io/api/storage/v1"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
@@ -508,6 +509,18 @@ func TestNamespaceObject(t *testing.T) {
 	none := objects(load(t, job()))
 	if n := len(all[*corev1.Namespace](none)); n != 0 {
 		t.Errorf("%d Namespaces where the job wants none", n)
+	}
+}
+
+// TestRestartUncounted: the word leaves no failure that counts, and every disruption recreates all pods.
+func TestRestartUncounted(t *testing.T) {
+	set := find[*apis.JobSet](t, objects(load(t, job("target: jobset", "failure: {restartAll: uncounted}"))), "resnet")
+	want := &apis.JobSetFailurePolicy{RestartStrategy: "BlockingRecreate", Rules: []apis.JobSetFailureRule{{
+		Name: "disrupted", Action: "RestartJobSetAndIgnoreMaxRestarts",
+		OnJobFailureReasons: []string{"PodFailurePolicy"},
+	}}}
+	if diff := cmp.Diff(want, set.Spec.FailurePolicy); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -36,10 +36,10 @@ const (
 // brings itself is only named: the namespaces kube-system and default, and the roles of its own scheduler.
 func Install(i *Installation) []runtime.Object {
 	var out []runtime.Object
-	if !builtIn(i.Namespace) && !i.NamespaceExists {
+	if !BuiltInNamespace(i.Namespace) && !i.NamespaceExists {
 		out = append(out, i.namespace())
 	}
-	if !builtIn(i.Namespace) {
+	if !BuiltInNamespace(i.Namespace) {
 		out = append(out, i.quota())
 	}
 	out = append(out, i.account())
@@ -48,8 +48,9 @@ func Install(i *Installation) []runtime.Object {
 	return append(out, i.monitor()...)
 }
 
-// builtIn says that Kubernetes makes a namespace itself. Restricted pods alone would keep others out of it.
-func builtIn(namespace string) bool {
+// BuiltInNamespace reports whether Kubernetes itself creates a namespace, which an installation never renders: a Pod
+// Security label would keep other pods out of it.
+func BuiltInNamespace(namespace string) bool {
 	switch namespace {
 	case metav1.NamespaceSystem, metav1.NamespacePublic, corev1.NamespaceNodeLease, metav1.NamespaceDefault:
 		return true
@@ -95,7 +96,7 @@ func (i *Installation) namespace() *corev1.Namespace {
 
 // restrictedNamespace is of metadata that is kept: with a namespace goes all that others put into it.
 func restrictedNamespace(m metav1.ObjectMeta) *corev1.Namespace {
-	m.Labels["pod-security.kubernetes.io/enforce"] = "restricted"
+	m.Labels[podSecurityLabel] = "restricted"
 	return &corev1.Namespace{ObjectMeta: m}
 }
 

@@ -26,7 +26,7 @@ type SharedRendezvous struct {
 // so that it has neither an account nor a role.
 func InstallRendezvous(r *SharedRendezvous) []runtime.Object {
 	var out []runtime.Object
-	if namespace := r.Job.Metadata.Namespace; !r.NamespaceExists && !builtIn(namespace) {
+	if namespace := r.Job.Metadata.Namespace; !r.NamespaceExists && !BuiltInNamespace(namespace) {
 		out = append(out, restrictedNamespace(kept(r.Job, clusterMeta(r.Job, namespace, componentCompanion))))
 	}
 	out = append(out, companionAt(r.Job, r.host(), true)...)

@@ -125,7 +125,7 @@ func jobSetFailure(job *schema.Job) *apis.JobSetFailurePolicy {
 	if f.RestartAll == nil {
 		return nil
 	}
-	p := &apis.JobSetFailurePolicy{MaxRestarts: *f.RestartAll, RestartStrategy: "BlockingRecreate"}
+	p := &apis.JobSetFailurePolicy{MaxRestarts: int32(*f.RestartAll), RestartStrategy: "BlockingRecreate"}
 	if f.RestartAllInPlace {
 		p.RestartStrategy = "InPlaceRestart"
 	}

@@ -156,8 +156,9 @@ func helperAmounts() corev1.ResourceRequirements {
 
 // helping is what a pod asks for that prepares the job.
 func helping(job *schema.Job) corev1.ResourceRequirements {
-	r := helperAmounts().Requests
-	maps.Copy(r, small(job).Requests)
+	r, least := helperAmounts().Requests, small(job).Requests
+	delete(r, corev1.ResourceEphemeralStorage) // unless the workers request some
+	maps.Copy(r, least)
 	return askedOr(job.Spec.Roles.Helper.Resources, r[corev1.ResourceCPU], r[corev1.ResourceMemory],
 		r[corev1.ResourceEphemeralStorage])
 }

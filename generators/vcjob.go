@@ -136,7 +136,7 @@ func vcSuccess(job *schema.Job, component string) []apis.VCPolicy {
 // nothing.
 func vcRetries(f *schema.Failure) int32 {
 	if f.RestartAll != nil {
-		return *f.RestartAll + 1
+		return int32(*f.RestartAll) + 1
 	}
 	if f.RestartsPerWorker != nil {
 		return 0

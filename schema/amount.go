@@ -223,6 +223,20 @@ func (r Restarts) OrNil() *int32 {
 	return &r.Limit
 }
 
+// Uncounted is the word for restarts of all pods after failures that do not count, and after no others.
+const Uncounted = "uncounted"
+
+// RestartAll is how many counted failures recreate all pods. It is 0 for the word uncounted.
+type RestartAll int32
+
+// UnmarshalJSON reads a number or the word uncounted.
+func (r *RestartAll) UnmarshalJSON(text []byte) error {
+	if *r = 0; bytes.Equal(text, []byte(`"`+Uncounted+`"`)) {
+		return nil
+	}
+	return json.Unmarshal(text, (*int32)(r))
+}
+
 // MarshalJSON writes what UnmarshalJSON reads.
 func (l Lifetime) MarshalJSON() ([]byte, error) {
 	if l.None {

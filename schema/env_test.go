@@ -13,7 +13,7 @@ func TestEnvNotes(t *testing.T) {
 		"env: [{name: X, resource: limits.cpu}], resources: {cpu: none}":              "spec.env[0].resource",
 		"env: [{name: X, resource: requests.cpu}], resources: {requests: {cpu: 1}}":   "",
 		"env: [{name: X, resource: limits.cpu}], resources: {requests: {cpu: 1}}":     "spec.env[0].resource",
-		"env: [{name: X, resource: limits.ephemeral-storage}]":                        "",
+		"env: [{name: X, resource: limits.ephemeral-storage}]":                        "spec.env[0].resource",
 		"envFrom: [{secret: a}, {configMap: b}]":                                      "spec.envFrom[1]",
 		"envFrom: [{secret: a}, {configMap: b, prefix: B_}]":                          "",
 		"envFrom: [{secret: a, prefix: A_}, {configMap: b}, {secret: c, prefix: A_}]": "spec.envFrom[2]",

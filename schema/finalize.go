@@ -25,6 +25,7 @@ type asked struct {
 	gitops    bool               // either value, also by the environment
 	onDelete  map[int]bool       // of volumes that say it, also by the environment
 	grace     bool               // the author's own gracePeriod
+	fabric    bool               // network.fabric, also by the environment
 	replaced  []replaced         // claims in whose place an environment has others
 	nodes     map[string]string  // labels that an environment without the machine asks of nodes with accelerators
 }

@@ -89,6 +89,7 @@ type Job struct {
 	cardless string   // why workers of a machine have no card of its fabric
 	released bool     // the rendezvous' image is the one of this release
 	levels   []Level  // of the Environment's topology
+	secrets  []string // notes of values that are secrets in plain text
 }
 
 // ImageOfRelease says whether an image is the one of this release, for want of a name: another renders another.
@@ -578,7 +579,7 @@ type Security struct {
 type Failure struct {
 	Restarts          Restarts         `json:"restarts"`
 	RestartsPerWorker *int32           `json:"restartsPerWorker,omitempty"`
-	RestartAll        *int32           `json:"restartAll,omitempty"`
+	RestartAll        *RestartAll      `json:"restartAll,omitempty"`
 	FatalExitCodes    []int32          `json:"fatalExitCodes,omitempty"`
 	IgnoreDisruptions bool             `json:"ignoreDisruptions"`
 	InPlace           bool             `json:"inPlace"`

@@ -226,11 +226,31 @@ func (j *Job) machineNotes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("spec.resources.machine: workers with %d of the %d accelerators of %s get "+
 			"no fabric, since %s", j.Spec.Resources.GPU, m.GPU, m.Name, j.cardless))
 	}
+	notes = append(notes, j.cardNotes()...)
 	for i := range j.Spec.Groups {
 		g := &j.Spec.Groups[i]
 		if j.machine != nil && g.Resources.GPU > 0 && len(g.Tolerations) == 0 && len(j.machine.Tolerations) > 0 {
 			notes = append(notes, fmt.Sprintf("spec.groups[%d].resources.gpu: spec.resources.machine is the workers' "+
 				"alone, and so are its nodes, taints and fabric: write nodeSelector and tolerations of this group", i))
+		}
+	}
+	return notes
+}
+
+// cardNotes report the devices that a row of docs/machines.md adds to a worker. A node has them only if their device
+// plugin runs there. A machine of the Environment, and network.fabric in so many words, describe the place.
+func (j *Job) cardNotes() (notes []string) {
+	m := j.machine
+	if m == nil || j.asked.fabric || m.Fabric == nil || m.Fabric.Kind != j.Spec.Network.Fabric ||
+		!slices.ContainsFunc(Machines, func(row Machine) bool { return row.Name == m.Name && row.Fabric == m.Fabric }) {
+		return nil
+	}
+	for _, name := range j.Spec.Resources.cards() {
+		if _, ofMachine := m.Fabric.Devices[name]; ofMachine {
+			q := j.Spec.Resources.Devices[name]
+			notes = append(notes, fmt.Sprintf("spec.resources.machine: %s adds %s: %s to each worker, and the pods "+
+				"stay pending on nodes without the device plugin of that resource; set network.fabric: none if yours "+
+				"have none, or network.fabric: %s to confirm it", m.Name, name, q.String(), m.Fabric.Kind))
 		}
 	}
 	return notes

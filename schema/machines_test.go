@@ -149,3 +149,37 @@ func TestCardsGoWhole(t *testing.T) {
 		}
 	}
 }
+
+// TestCardNotes: devices that a row of machines adds are reported, unless the job or its Environment confirms them.
+func TestCardNotes(t *testing.T) {
+	const efa = "g5.12xlarge adds vpc.amazonaws.com/efa: 1 to each worker"
+	const env = "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: "
+	for _, c := range []struct{ spec, env, want string }{
+		{"workers: {replicas: 2}, resources: {machine: g5.12xlarge, gpu: 4}", "", efa},
+		{"workers: {replicas: 1}, resources: {machine: g5.12xlarge, gpu: 4}", "", ""},
+		{"workers: {replicas: 2}, resources: {machine: g5.12xlarge, gpu: 4}, network: {fabric: none}", "", ""},
+		{"workers: {replicas: 2}, resources: {machine: g5.12xlarge, gpu: 4}, network: {fabric: efa}", "", ""},
+		{
+			"workers: {replicas: 2}, resources: {machine: g5.12xlarge, gpu: 4}",
+			"{defaults: {network: {fabric: efa}}}", "",
+		},
+		{
+			"workers: {replicas: 2}, resources: {machine: g5.12xlarge, gpu: 4}",
+			"{machines: [{name: g5.12xlarge, gpu: 4, cpu: 40, memory: 100Gi, fabric: {kind: efa, " +
+				"devices: {vpc.amazonaws.com/efa: 1}}}]}", "",
+		},
+	} {
+		sources := []Source{{Name: "job", Data: []byte(jobHead + c.spec + "}\n")}}
+		if c.env != "" {
+			sources = append(sources, Source{Name: "env", Data: []byte(env + c.env + "\n")})
+		}
+		jobs, err := Load(sources)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := strings.Join(jobs[0].cardNotes(), "\n")
+		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+			t.Errorf("%s, Environment %s: notes %q, want %q", c.spec, c.env, got, c.want)
+		}
+	}
+}

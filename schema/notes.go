@@ -5,6 +5,7 @@ import "fmt"
 // Notes are what somebody who applies the job should know and no mistake of theirs: a sentence each, for standard
 // error.
 func (j *Job) Notes() (notes []string) {
+	notes = append(notes, j.secrets...)
 	if j.Spec.Framework == FrameworkDLRover && j.Spec.Suspend {
 		notes = append(notes,
 			"spec.suspend: DLRover starts the job's master all the same, and workers that run already are not stopped")
@@ -45,6 +46,11 @@ func (j *Job) Notes() (notes []string) {
 			"this target takes the job for neither complete nor failed; and it makes killed workers again without "+
 			"limit, also those that ran out of memory")
 	}
+	if j.Spec.Target == TargetElasticJob && j.Spec.Framework == FrameworkTorchelastic {
+		notes = append(notes, "spec.target: the CRD in TorchElastic's release has no spec.RunPolicy, so the API "+
+			"server drops it, and failure.restarts and cleanPods have no effect; apply the CRD that `tegen install "+
+			"crds` prints")
+	}
 	notes = append(notes, j.Spec.restartNotes()...)
 	notes = append(notes, j.autoscaleNotes()...)
 	if note := j.Spec.workingDirNote(); note != "" {
@@ -66,6 +72,7 @@ func (j *Job) Notes() (notes []string) {
 	notes = append(notes, j.Spec.envNotes()...)
 	notes = append(notes, j.Spec.probeNotes()...)
 	notes = append(notes, j.Spec.networkNotes()...)
+	notes = append(notes, j.namespaceNotes()...)
 	notes = append(notes, j.Spec.imageNotes()...)
 	if j.released {
 		notes = append(notes, fmt.Sprintf("spec.images.rendezvous: none is named, so it is this release's, and "+

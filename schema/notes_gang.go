@@ -1,6 +1,9 @@
 package schema
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // gangPodNotes are what becomes of pods that a gang's scheduler did not count on: those beyond the minimum, those that
 // take a lost one's place, and those by which an elastic job grows or shrinks. docs/gangs.md says where each is from.
@@ -11,8 +14,11 @@ func (s *Spec) gangPodNotes() (notes []string) {
 		return nil
 	case g.Is(GangKoordinator):
 		notes = append(notes, s.koordinatorNotes()...)
-	case g.Is(GangKueue) && s.Elastic():
-		notes = append(notes, "spec.workers.replicas: "+s.kueueScaling())
+	case g.Is(GangKueue):
+		if s.Elastic() {
+			notes = append(notes, "spec.workers.replicas: "+s.kueueScaling())
+		}
+		notes = append(notes, s.podsReadyNotes()...)
 	case g.Is(GangKubernetes) && s.KubernetesVersion == "1.36" && s.Elastic() &&
 		(s.Target == TargetJob || s.Target == TargetJobSet):
 		notes = append(notes,
@@ -65,6 +71,31 @@ func (s *Spec) kueueScaling() string {
 	}
 	return "Kueue stops an admitted job whose number of workers changes and admits it anew: all workers end, and " +
 		"begin again together"
+}
+
+// podsReadyTimeout is how long Kueue waits for all pods of a job by default: waitForPodsReady.timeout, and
+// recoveryTimeout for a pod that is lost later (v0.19.2, apis/config/v1beta2/defaults.go).
+const podsReadyTimeout = 30 * time.Minute
+
+// podsReadyNotes report that Kueue evicts a job one of whose pods is not ready for too long. A Job counts as ready only
+// with all its pods (v0.19.2, pkg/controller/jobs/job/job_controller.go).
+func (s *Spec) podsReadyNotes() (notes []string) {
+	if s.Workers.Min < s.Workers.Replicas {
+		notes = append(notes, fmt.Sprintf("spec.workers.min: Kueue 0.19 and newer evicts all pods of the job if one "+
+			"of %d is not ready for 30 minutes, although %d can train; raise timeout and recoveryTimeout of "+
+			"waitForPodsReady in Kueue's configuration, or set min: %[1]d", s.Workers.Replicas, s.Workers.Min))
+	}
+	for i := range s.Storage {
+		d := s.Storage[i].Dataset
+		if d == nil || d.Deadline.Duration <= podsReadyTimeout {
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("spec.storage[%d].dataset.deadline: the workers wait up to %s for the "+
+			"dataset, and Kueue 0.19 and newer evicts a job whose pods are not all ready within 30 minutes, again "+
+			"each time it is admitted; fetch a large dataset before, or raise waitForPodsReady.timeout in Kueue's "+
+			"configuration", i, short(d.Deadline)))
+	}
+	return notes
 }
 
 // topologyNotes are what of a topology depends on the cluster's own lists of levels, where a scheduler that lacks one

@@ -10,7 +10,7 @@ func (s *Spec) groupNotes() (notes []string) {
 	f := &s.Failure
 	if all := f.RestartAll; all != nil && f.RestartsPerWorker == nil && f.Restarts.Limit > 0 {
 		notes = append(notes, fmt.Sprintf("spec.failure.restarts: it counts anew each time all pods are started anew: "+
-			"of a group, %d pods may fail before the job does", (*all+1)*(f.Restarts.Limit+1)))
+			"of a group, %d pods may fail before the job does", (int32(*all)+1)*(f.Restarts.Limit+1)))
 	}
 	switch {
 	case f.Deadline == nil || s.Target != TargetJobSet:

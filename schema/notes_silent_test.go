@@ -98,3 +98,29 @@ func TestEnvironmentNotes(t *testing.T) {
 		}
 	}
 }
+
+// TestReleasedDefinition: TorchElastic's own definition drops a part of what is rendered; DLRover's does not.
+func TestReleasedDefinition(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"target: elasticjob, rendezvous: {backend: etcd, store: etcd}, ": true,
+		"framework: dlrover, target: elasticjob, ":                       false, "target: pytorchjob, ": false,
+	} {
+		notes := loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n").Notes()
+		if got := strings.Contains(strings.Join(notes, "\n"), "tegen install crds"); got != want {
+			t.Errorf("%s: a note: %t, want %t: %q", spec, got, want, notes)
+		}
+	}
+}
+
+// TestPrivilegedNamespace: a Namespace that admits everything is reported.
+func TestPrivilegedNamespace(t *testing.T) {
+	for spec, want := range map[string]bool{
+		"createNamespace: true, network: {host: true}, ": true, "createNamespace: true, ": false,
+		"network: {host: true}, ": false,
+	} {
+		notes := loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n").Notes()
+		if got := strings.Contains(strings.Join(notes, "\n"), "level privileged"); got != want {
+			t.Errorf("%s: a note: %t, want %t: %q", spec, got, want, notes)
+		}
+	}
+}

@@ -155,6 +155,24 @@ func TestAloneNotes(t *testing.T) {
 		two + "launcher: none, command: [sh, -c, '[ $JOB_COMPLETION_INDEX = 0 ] && mpirun']": "",
 		"workers: {replicas: 1}, launcher: none, command: [mpirun, python, t.py]":            "",
 		two + "launcher: none, command: [python, t.py]":                                      "",
+
+		two + "launcher: none, command: [torchrun, t.py]":                                        "set launcher: e",
+		two + "launcher: none, command: [torchrun, t.py], env: [{name: PET_NNODES, value: '2'}]": "",
+		two + "launcher: entrypoint, command: [torchrun, t.py]":                                  "",
+		two + "launcher: entrypoint, command: [python, -m, torch.distributed.run, t.py]":         "",
+		two + "launcher: entrypoint, command: [accelerate, launch, t.py]":                        note + "accel",
+		two + "launcher: entrypoint, command: [accelerate, launch, --num_machines=1, t.py]":      "launcher: torchrun",
+		two + "launcher: entrypoint, command: [sh, -c, 'cd /a && accelerate  launch t.py']":      note + "accel",
+		two + "launcher: entrypoint, command: [python, -m, accelerate.commands.launch, t.py]":    note + "accel",
+		two + "launcher: entrypoint, command: [accelerate, launch, --machine_rank, '0', t.py]":   "",
+		two + "launcher: entrypoint, command: [accelerate, launch, --config_file=a.yaml, t.py]":  "",
+		two + "launcher: entrypoint, command: [accelerate, config]":                              "",
+		two + "launcher: entrypoint, command: [python, -m, deepspeed.launcher.runner, t.py]":     note + "deeps",
+		two + "launcher: entrypoint, command: [deepspeed, --no_ssh, --node_rank=$N, t.py]":       "",
+		two + "launcher: entrypoint, command: [colossalai, run, --nproc_per_node, '2', t.py]":    note + "colo",
+		two + "launcher: entrypoint, command: [composer, -n, '2', t.py]":                         note + "comp",
+		two + "launcher: entrypoint, command: [composer, --node_rank, '1', t.py]":                "",
+		"workers: {replicas: 1}, launcher: entrypoint, command: [accelerate, launch, t.py]":      "",
 	} {
 		job := expect(t, spec, "")
 		if job == nil {

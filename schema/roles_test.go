@@ -30,8 +30,8 @@ func TestEach(t *testing.T) {
 		"{gpu: 1, memory: 4Gi}":               "7 4Gi 4Gi none",
 		"{gpu: 2, cpu: none, shm: 1Gi}":       "none 56Gi 1Gi none",
 		"{gpu: 8, ephemeralStorage: 5Gi}":     "56 224Gi 64Gi 5Gi",
-		"{memory: 200Mi}":                     "2 200Mi 200Mi 10Gi",
-		"{gpu: 0}":                            "2 4Gi 1Gi 10Gi",
+		"{memory: 200Mi}":                     "2 200Mi 200Mi none",
+		"{gpu: 0}":                            "2 4Gi 1Gi none",
 		"{gpu: 1, limits: {memory: 6Gi}}":     "7 none 6Gi none", // half of it is said
 		"{gpu: 1, requests: {memory: 500Mi}}": "7 none 8Gi none",
 	} {

@@ -128,8 +128,14 @@ var reservedLabels = []string{
 }
 
 func (r *validation) names() {
-	if r.Spec.CreateNamespace && r.Metadata.Namespace == "default" {
+	switch ns := r.Metadata.Namespace; {
+	case !r.Spec.CreateNamespace:
+	case ns == "default":
 		r.fail("spec.createNamespace", "requires", "namespace default exists in every cluster: set metadata.namespace")
+	case IsSystemNamespace(ns):
+		r.fail("spec.createNamespace", "requires", "namespace %s belongs to Kubernetes or to a controller, and its "+
+			"Pod Security label would change, which can stop their pods: set another metadata.namespace, or leave "+
+			"this out", ns)
 	}
 	r.keys("metadata", r.Metadata.Labels, r.Metadata.Annotations)
 	r.keys("spec.workload", r.Spec.Workload.Labels, r.Spec.Workload.Annotations)

@@ -44,8 +44,8 @@ func (r *validation) differentCodes(at string, codes []int32) {
 func (r *validation) failureByRule() {
 	f, known := &r.Spec.Failure, append([]string{RoleWorker}, r.Spec.groupNames()...)
 	if len(f.Rules) > 0 && f.RestartAll == nil {
-		r.fail("spec.failure.rules", "requires", "they say what a failure means in place of a restart of all, and "+
-			"nothing restarts: give restartAll, 0 for none that counts, or leave rules out")
+		r.fail("spec.failure.rules", "requires", "rules need restartAll, which is not set: set restartAll to a "+
+			"number, or to uncounted if only failures that do not count restart all pods; or leave rules out")
 	}
 	for i, rule := range f.Rules {
 		at := fmt.Sprintf("spec.failure.rules[%d]", i)

@@ -110,8 +110,8 @@ func (r *validation) gangQueue() {
 	}
 	if r.isSet("spec.suspend") {
 		r.fail("spec.suspend", "requires",
-			"Kueue suspends the job until it is admitted and would undo this: leave it out, or stop the queue "+
-				"(stopPolicy)")
+			"Kueue suspends the job until it is admitted and would undo this: leave it out; to suspend the job by "+
+				"hand, set spec.active: false of its Workload")
 	}
 }
 

@@ -217,10 +217,11 @@ func (r *validation) restartAll() {
 			"anew; leave this one out")
 	case *f.RestartAll > 0:
 	case r.Spec.Target == TargetVCJob:
-		r.fail(at, "range", "is 0, and Volcano counts every restart: at least 1, or leave it out")
+		r.fail(at, "requires", "Volcano counts every restart, so uncounted never restarts anything: use a number, or "+
+			"leave it out")
 	case !r.Spec.RestartsOnDisruption() && !slices.ContainsFunc(f.Rules, FailureRule.restarts):
-		r.fail(at, "requires", "0 starts all anew after disruptions alone, which needs ignoreDisruptions and "+
-			"restarts: 0, or by a rule of rules: give a number, or leave it out")
+		r.fail(at, "requires", "every failure of this job counts, so uncounted never restarts anything: use a number, "+
+			"or set ignoreDisruptions with restarts: 0, or a rule that restarts uncounted, or leave it out")
 	}
 }
 

@@ -127,16 +127,43 @@ func (s *Spec) aloneNotes() []string {
 		return nil
 	}
 	name := strings.Join(strings.Fields(m[1]+m[2]), " ")
-	alone := startsHosts(name) || name == "deepspeed" || s.Unlaunched() && s.Launch().Option("standalone") != nil
-	if !alone || strings.Contains(strings.Join(words, " "), "JOB_COMPLETION_INDEX") {
+	text := strings.Join(words, " ")
+	alone := startsHosts(name) || oneHost.MatchString(name) && !namesHosts.MatchString(text) ||
+		s.Unlaunched() && s.launchesAlone()
+	if !alone || strings.Contains(text, "JOB_COMPLETION_INDEX") {
 		return nil
 	}
 	note := fmt.Sprintf("%s: each of %d workers starts %s for itself, which knows nothing of the others",
 		s.wordPath(at), s.Workers.Max, name)
-	if ownersOf[name] != "" {
+	switch {
+	case ownersOf[name] != "":
 		note += "; for one training of all of them, " + leaveTo(name)
+	case oneHost.MatchString(name):
+		note += fmt.Sprintf("; for one training of all of them, set launcher: torchrun, and leave %s and its options "+
+			"out", name)
+	default: // torchrun itself
+		note += "; for one training of all of them, set launcher: entrypoint"
 	}
 	return []string{note}
+}
+
+// oneHost matches launchers of PyTorch's programs that start the processes of their own host, unless an option names
+// the other hosts.
+var oneHost = regexp.MustCompile(`^(deepspeed|deepspeed\.launcher\.runner|accelerate launch|` +
+	`accelerate\.commands\.launch|colossalai run|composer)$`)
+
+// namesHosts matches their options by which each host learns of the others. A configuration file may hold them.
+var namesHosts = regexp.MustCompile(`(^|\s)--(machine[-_]rank|main[-_]process[-_]ip|config[-_]file|node[-_]rank)\b`)
+
+// launchesAlone reports whether the author's torchrun starts a training of one pod: nothing names the number of nodes,
+// or --standalone does.
+func (s *Spec) launchesAlone() bool {
+	l := s.Launch()
+	if l.Option("standalone") != nil {
+		return true
+	}
+	named := len(s.EnvFrom) > 0 || slices.ContainsFunc(s.Env, func(e Env) bool { return e.Name == "PET_NNODES" })
+	return l != nil && l.Program != "" && !l.dlrover() && l.Option("nnodes") == nil && !named
 }
 
 // startsHosts says whether a launcher starts processes of all hosts that it is told of, and needs no other beside it.

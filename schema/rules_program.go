@@ -27,8 +27,9 @@ func Launches(command []string) bool {
 
 // The launchers that start a process for each accelerator, or on each host: as programs, and as modules of Python.
 const (
-	launcherPrograms = `torchrun|dlrover-run|mpirun|mpiexec|horovodrun|deepspeed|accelerate\s+launch|bpslaunch`
-	launcherModules  = `torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|` +
+	launcherPrograms = `torchrun|dlrover-run|mpirun|mpiexec|horovodrun|deepspeed|accelerate\s+launch|bpslaunch|` +
+		`colossalai\s+run|composer`
+	launcherModules = `torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|` +
 		`dlrover\.trainer\.torch\.elastic_run|deepspeed\.launcher\.runner|accelerate\.commands\.launch|` +
 		`horovod\.runner(?:\.launch)?`
 )

@@ -77,6 +77,7 @@ func loadFor(sources []Source, git bool) ([]*Job, error) {
 	errs = append(errs, gangGroups(out, jobs)...)
 	errs = append(errs, dlroverNames(out, jobs)...)
 	errs = append(errs, sharedPorts(out, jobs)...)
+	errs = append(errs, sharedNamespaces(out, jobs)...)
 	if len(errs) > 0 {
 		errs.Tidy()
 		return nil, errs
@@ -223,14 +224,16 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 	}
 	texts := &validation{root: root, bad: c.Bad} // while every item has its place
 	texts.text(root, nil)
+	secret := secretNotes(root, env)
 	c.Errs = append(c.Errs, texts.errs...)
 	root.Without(c.Bad)
 	hashing := root.IsSet("spec.hashedNames")
 	asked.gitops = root.IsSet("spec.gitops")
+	asked.fabric = root.IsSet("spec.network.fabric")
 	asked.volumes(root)
 	followUser(root)
 	followRestartAll(root)
-	job := &Job{input: input, asked: asked, machine: machine}
+	job := &Job{input: input, asked: asked, machine: machine, secrets: secret}
 	if errs := decodeCompleted(root, s, job); errs != nil {
 		if len(c.Errs)+len(unread) == 0 {
 			return loaded{nil, errs, invalid}

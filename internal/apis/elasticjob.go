@@ -42,8 +42,8 @@ func (s *TorchElasticJobSpec) services(m *metav1.ObjectMeta) []ServiceSet {
 var torchElastic = Controller{
 	Name:  "TorchElastic's controller",
 	Since: "v0.2.0",
-	Note: "its own definition is refused since Kubernetes 1.22 and is left out here, for that " +
-		"of tegen's overlays/crds",
+	Note: "its own definition is refused since Kubernetes 1.22, and has no `spec.RunPolicy`; apply that of tegen's " +
+		"overlays/crds instead, or `failure.restarts` and `cleanPods` have no effect",
 	Install: []string{
 		"kubectl apply -k overlays/crds",
 		"git clone --branch v0.2.2 https://github.com/pytorch/elastic.git && cd elastic/kubernetes/config/default && " +

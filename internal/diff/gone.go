@@ -98,8 +98,8 @@ func (c *comparison) replacement(was, is *object) {
 			"old one stay its own"
 		v.remedy = "name the old claim in storage to go on with its data"
 	case queued(was):
-		v.remedy = "where that matters, stop its queue before, which suspends it, as Kueue would undo suspend: true " +
-			"(docs/checkpoints.md)"
+		v.remedy = "where that matters, set spec.active: false of the old one's Workload before, which suspends it; " +
+			"Kueue would undo suspend: true (docs/checkpoints.md)"
 	}
 	switch {
 	case was.finished():

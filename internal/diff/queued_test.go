@@ -11,7 +11,7 @@ func TestQueuedOverlap(t *testing.T) {
 	queue := strings.NewReplacer("labels: {", "labels: {kueue.x-k8s.io/queue-name: q, ")
 	for _, c := range []struct{ was, want string }{
 		{desiredJob, "suspend the old one in a commit before"},
-		{queue.Replace(desiredJob), "stop its queue before"},
+		{queue.Replace(desiredJob), "set spec.active: false of the old one's Workload before"},
 	} {
 		r, err := Compare([]map[string]any{parsed(t, c.was)},
 			[]map[string]any{parsed(t, later.Replace(c.was))}, Options{Minor: 36})

@@ -29,7 +29,7 @@ func TestFailureRules(t *testing.T) {
 	}{
 		"a disruption of one group": {
 			rules: uncounted, lead: onDisruption,
-			want: []string{"ignoreDisruptions: true", "restartAll: 0"}, not: []string{"rules:", "dropped"},
+			want: []string{"ignoreDisruptions: true", "restartAll: uncounted"}, not: []string{"rules:", "dropped"},
 		},
 		"a disruption that counts": {
 			restarts: 2, lead: onDisruption, want: []string{"restartAll: 2", "podFailurePolicy.rules", "dropped"},
@@ -41,6 +41,16 @@ func TestFailureRules(t *testing.T) {
 		},
 		"no restart but what a set does by itself": {
 			rules: "{action: RestartJobSet}", not: []string{"rules:", "restartAll", "dropped"},
+		},
+		"no restart with rules that end it": {
+			rules: "{action: FailJobSet, targetReplicatedJobs: [lead]}, {action: FailJobSet, " +
+				"onJobFailureReasons: [DeadlineExceeded]}",
+			want: []string{"spec.failurePolicy.rules[0]", "translated"},
+			not:  []string{"restartAll", "then:", "dropped"},
+		},
+		"no restart that counts": {
+			rules: "{action: RestartJobAndIgnoreMaxRestarts, targetReplicatedJobs: [lead]}",
+			want:  []string{"restartAll: uncounted", "then: restartGroupUncounted"}, not: []string{"dropped"},
 		},
 		"by group": {
 			restarts: 1, rules: "{action: FailJobSet, targetReplicatedJobs: [lead]}",

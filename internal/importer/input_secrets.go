@@ -1,35 +1,11 @@
 package importer
 
-import (
-	"regexp"
-	"strings"
-)
-
-// secretName matches names of variables whose value is a secret: TOKEN, but not TOKENIZER or MAX_TOKENS.
-var secretName = regexp.MustCompile(`(?i)(^|[_.-])(pass(word|wd|phrase)?|secret|token|credentials?|` +
-	`(api|access|secret|private|account|auth|encryption|license|signing)[_.-]?key)$|` +
-	`(?i)(^|[_.-])(password|passwd|secret)[_.-]|(?i)(^|[a-z])(apikey|accesskey|secretkey)$`)
-
-// secretValue matches secrets with a known prefix, and addresses with a password in them.
-var secretValue = regexp.MustCompile(`^(hf_[A-Za-z0-9]{20,}|gh[opsu]_[A-Za-z0-9]{20,}|github_pat_\w{20,}|` +
-	`glpat-[\w-]{20,}|` +
-	`A[KS]IA[0-9A-Z]{16}|xox[abp]-[\w-]{10,}|sk-[\w-]{20,})$|` +
-	`^[a-z][a-z0-9+.-]*://[^/@:\s]*:[^/@\s]+@`)
-
-// locatesSecret are names of variables that say where a secret is, and are none.
-var locatesSecret = regexp.MustCompile(`(?i)(file|path|dir|name|url|uri|arn|id)$`)
+import "github.com/tegen-dev/tegen/schema"
 
 // isSecret says whether the value of a variable is a secret in plain text.
 func isSecret(name, value string) bool {
-	if value == "" || placeholder(value) || strings.HasPrefix(value, "$(") {
-		return false
-	}
-	return secretName.MatchString(name) && !locatesSecret.MatchString(name) && !harmlessValue.MatchString(value) ||
-		secretValue.MatchString(value)
+	return !placeholder(value) && schema.IsSecret(name, value)
 }
-
-// harmlessValue are values that are switches, numbers or files.
-var harmlessValue = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|[0-9]|/.*)$`)
 
 // redacted is printed in place of a secret.
 const redacted = "(not shown)"

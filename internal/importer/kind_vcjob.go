@@ -63,12 +63,12 @@ func (d *draft) vcFailure(spec, task view) {
 	}
 	d.alwaysRestarts(pod)
 	switch restarts := slices.ContainsFunc(all, restartsPods); {
-	case slices.ContainsFunc(spec.at("policies").items(), restartsAll):
-		d.set("spec.failure.restartAll", max(retries-1, 0), spec.at("maxRetry"))
+	case retries > 1 && slices.ContainsFunc(spec.at("policies").items(), restartsAll):
+		d.set("spec.failure.restartAll", retries-1, spec.at("maxRetry"))
 	case restarts || !never && !inPlace: // to make them again is the nearest
 		d.set("spec.failure.restarts", max(retries-1, 0), spec.at("maxRetry"))
-	case slices.ContainsFunc(spec.at("policies").items(), restartsLost) && (never || inPlace):
-		d.set("spec.failure.restartAll", max(retries-1, 0), spec.at("maxRetry"))
+	case retries > 1 && slices.ContainsFunc(spec.at("policies").items(), restartsLost) && (never || inPlace):
+		d.set("spec.failure.restartAll", retries-1, spec.at("maxRetry"))
 		d.set("spec.failure.restartAllOn", schema.OnEviction, spec.at("policies"))
 	case slices.ContainsFunc(spec.at("tasks").items(), func(t view) bool { return t.at("dependsOn").isSet() }) &&
 		!slices.ContainsFunc(spec.at("tasks").items(), completes):

@@ -15,12 +15,14 @@ const (
 	actionFail      = "FailJobSet"
 	actionRestart   = "RestartJobSet" // which the set does where no rule applies, too
 	actionUncounted = "RestartJobSetAndIgnoreMaxRestarts"
+
+	actionJobUncounted = "RestartJobAndIgnoreMaxRestarts"
 )
 
 // thenOf are a TrainingJob's words for them.
 var thenOf = map[string]string{
 	actionFail: schema.ThenFail, actionRestart: schema.ThenRestart, actionUncounted: schema.ThenRestartUncounted,
-	"RestartJob": schema.ThenRestartGroup, "RestartJobAndIgnoreMaxRestarts": schema.ThenRestartGroupUncounted,
+	"RestartJob": schema.ThenRestartGroup, actionJobUncounted: schema.ThenRestartGroupUncounted,
 }
 
 // setRestarts reads how often all Jobs of a set start anew, and for which failures otherwise. A Job's own failed pods
@@ -45,6 +47,10 @@ func (d *draft) setRestarts(spec, child view) {
 		disrupted = disrupted || rules[own].at("action").text() == actionUncounted
 		rules[own].at("name").markTranslated()
 	}
+	if n == 0 && !disrupted && !slices.ContainsFunc(rules[:own], restartsUncounted) {
+		d.withoutPolicy(policy, rules[:own])
+		return
+	}
 	carried := true
 	for _, rule := range rules[:own] {
 		carried = d.failureRule(rule, train) && carried
@@ -56,16 +62,17 @@ func (d *draft) setRestarts(spec, child view) {
 		d.set("spec.failure.ignoreDisruptions", true, job)
 	}
 	if n == 0 && !disrupted && !d.get("spec.failure.rules").isSet() { // as without a policy
-		if restarts.isSet() {
-			d.note(restarts, Translated, "a set that never starts anew is as one without a policy")
-			restarts.markTranslated()
-		}
+		d.withoutPolicy(policy, nil)
 		return
 	}
-	d.set("spec.failure.restartAll", n, orElse(restarts, policy))
-	if n == 0 && restarts.isSet() {
-		d.note(restarts, Translated, "it is the default, which is not rendered")
-		restarts.markTranslated()
+	if n == 0 {
+		d.set("spec.failure.restartAll", schema.Uncounted, orElse(restarts, policy))
+		if restarts.isSet() {
+			d.note(restarts, Translated, "it is the default, which is not rendered")
+			restarts.markTranslated()
+		}
+	} else {
+		d.set("spec.failure.restartAll", n, orElse(restarts, policy))
 	}
 	if d.restartsInPlace() {
 		d.set("spec.failure.restartAllInPlace", true, policy.at("restartStrategy"))
@@ -74,6 +81,26 @@ func (d *draft) setRestarts(spec, child view) {
 	if !job.at("backoffLimit").isSet() && !job.at("backoffLimitPerIndex").isSet() {
 		d.set("spec.failure.restarts", int64(6), job)
 	}
+}
+
+// withoutPolicy reads a policy with which every failure ends the set, whatever its rules distinguish.
+func (d *draft) withoutPolicy(policy view, rules []view) {
+	policy.at("rules").markTranslated()
+	for _, rule := range rules {
+		d.note(rule, Translated, "with maxRestarts 0, every failure ends the set with or without this rule")
+		translatedRule(rule)
+		rule.at("onJobFailureMessagePatterns").markTranslated()
+	}
+	if restarts := policy.at("maxRestarts"); restarts.isSet() {
+		d.note(restarts, Translated, "a set that never starts anew is as one without a policy")
+		restarts.markTranslated()
+	}
+}
+
+// restartsUncounted reports whether a rule restarts something however often it applies.
+func restartsUncounted(rule view) bool {
+	action := rule.at("action").text()
+	return action == actionUncounted || action == actionJobUncounted
 }
 
 // restartsInPlace says whether the Jobs of a set never fail, since its pods are restarted where they are.

@@ -55,6 +55,11 @@ func (o Options) Check() error {
 func (p *Place) check() (errs []error) {
 	if err := checkNamespace("--namespace", p.Namespace); err != nil {
 		errs = append(errs, err)
+	} else if p.CreateNamespace && p.Namespace != config.Namespace && schema.IsSystemNamespace(p.Namespace) &&
+		!generators.BuiltInNamespace(p.Namespace) {
+		errs = append(errs, fmt.Errorf("--namespace: %s belongs to a controller, and its Pod Security "+
+			"label would change, which can stop their pods: use another one, or add --create-namespace=false",
+			p.Namespace))
 	}
 	if p.Image == "" {
 		errs = append(errs, errors.New("--image: this build of tegen is not of a release's archive or image, so no "+

@@ -39,6 +39,23 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// TestSystemNamespace: a namespace that belongs to others is not rendered, since its pods might not be admitted then.
+func TestSystemNamespace(t *testing.T) {
+	for namespace, refused := range map[string]bool{
+		"kube-system": false, "default": false, "argocd": true, "kube-flannel": true,
+		"scheduling": false, config.Namespace: false,
+	} {
+		o := options
+		o.Namespace = namespace
+		if err := o.Check(); (err != nil) != refused {
+			t.Errorf("%s: %v", namespace, err)
+		}
+		if o.CreateNamespace = false; o.Check() != nil {
+			t.Errorf("%s, which exists: %v", namespace, o.Check())
+		}
+	}
+}
+
 // TestDefaultImage: a release has its own image as the default; any other build has none.
 func TestDefaultImage(t *testing.T) {
 	const released = "registry.example/tegen-scheduler:v1.2.3@sha256:" +

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/plan"
@@ -178,12 +179,12 @@ func start(b *book) *section {
 }
 
 // hold stops a job that trains, and lets it go on. Bare pods take no gate once they are there, DLRover stops no
-// workers, and Kueue's jobs are held by their queue.
+// workers, and Kueue's jobs are held by their Workload.
 func hold(b *book) *section {
 	t := schema.TargetOf(b.job.Spec.Framework, b.job.Spec.Target)
 	switch {
 	case b.Queue != "":
-		return holdQueue(b)
+		return holdWorkload(b)
 	case b.job.Spec.Suspend || t == nil || !t.Carries("suspend") || t.Name == schema.TargetPods ||
 		t.Framework == schema.FrameworkDLRover:
 		return nil
@@ -215,18 +216,36 @@ func hold(b *book) *section {
 	return s
 }
 
-// holdQueue stops the queue that the job is in.
-func holdQueue(b *book) *section {
-	i := slices.IndexFunc(b.Expects, func(e string) bool { return strings.HasPrefix(e, "LocalQueue.") })
-	if i < 0 {
+// queueLabel marks what Kueue holds back until there is room in a queue.
+const queueLabel = "kueue.x-k8s.io/queue-name"
+
+// holdWorkload deactivates the Workloads that Kueue made for the job, and for no other job of its queue. Kueue labels
+// them with the uid of their owner. It deletes bare pods that it evicts, and nothing recreates these.
+func holdWorkload(b *book) *section {
+	if b.job.Spec.Target == schema.TargetPods {
+		return nil
+	}
+	var queued []string
+	for _, o := range b.objects {
+		m, err := meta.Accessor(o)
+		if err == nil && m.GetLabels()[queueLabel] != "" && m.GetLabels()[names.LabelComponent] != "prefetch" {
+			queued = append(queued, nameOf(o))
+		}
+	}
+	if len(queued) == 0 {
 		return nil
 	}
 	s := &section{title: "Suspend and resume"}
-	s.text("Kueue suspends and resumes the job. By hand its queue is stopped, with all other jobs in it:")
-	for _, policy := range []string{"HoldAndDrain", "None"} {
-		_, name, _ := strings.Cut(b.Expects[i], "/")
-		s.run(b.kubectl("patch", "localqueue.kueue.x-k8s.io/"+name, "--type", "merge", "-p",
-			asJSON(map[string]any{"spec": map[string]any{"stopPolicy": policy}}))...)
+	s.text("Kueue suspends and resumes the job. To suspend it by hand, deactivate its own Workload: Kueue evicts its " +
+		"pods, and admits it again after `spec.active` is true. Other jobs of the queue are not affected.")
+	for _, active := range []bool{false, true} {
+		for _, owner := range queued {
+			s.pipe(b.kubectl("get", owner, "-o", "jsonpath={.metadata.uid}"),
+				append([]string{"xargs", "-I", "UID"},
+					b.kubectl("get", "workload.kueue.x-k8s.io", "-l", "kueue.x-k8s.io/job-uid=UID", "-o", "name")...),
+				append([]string{"xargs", "-I", "WORKLOAD"}, b.kubectl("patch", "WORKLOAD", "--type", "merge", "-p",
+					asJSON(map[string]any{"spec": map[string]any{"active": active}}))...))
+		}
 	}
 	return s
 }

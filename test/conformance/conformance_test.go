@@ -63,6 +63,13 @@ var accepted = []acceptance{
 	{"container-security-context-readonlyrootfilesystem", "Job", "scheduler", "", writes},
 	{"container-security-context-readonlyrootfilesystem", "Job", "server", "", writes},
 	{"container-security-context-readonlyrootfilesystem", "Pod", "worker", "", writes},
+	{"container-ephemeral-storage-request-and-limit", "Job", "worker", "", noDisk},
+	{"container-ephemeral-storage-request-and-limit", "Job", "scheduler", "", noDisk},
+	{"container-ephemeral-storage-request-and-limit", "Job", "server", "", noDisk},
+	{"container-ephemeral-storage-request-and-limit", "Pod", "worker", "", noDisk},
+	{"container-ephemeral-storage-request-and-limit", "Job", "prefetch", "", noDisk},
+	{"container-ephemeral-storage-request-and-limit", "Job", "keygen", "", noDisk},
+	{"container-ephemeral-storage-request-and-limit", "Job", "eval", "", noDisk}, // an author's own group
 	{"pod-probes", "Pod", "worker", "", "Training serves nothing that could be probed, " +
 		"and its Service publishes pods that are not ready, since they find each other while they start."},
 	{"container-image-pull-policy", "Job", "eval", "", pinned},                       // an author's own group
@@ -94,10 +101,6 @@ var accepted = []acceptance{
 	},
 	{"container-resources", "Job", "worker", "resources-none", "This author asks for no CPU and no memory, " +
 		"or for no limit."},
-	{
-		"container-ephemeral-storage-request-and-limit", "Job", "worker", "resources-none",
-		"This author asks for no local disk.",
-	},
 	{"container-resources", "Job", "worker", "resources-requests", "This author says one side of each amount, " +
 		"and wants no other."},
 	{
@@ -105,11 +108,11 @@ var accepted = []acceptance{
 		"This author wants no limit for the companion.",
 	},
 	{"container-resources", "Job", "server", "roles-mxnet", "The sidecar is this author's own, and asks for nothing."},
-	{"container-ephemeral-storage-request-and-limit", "Job", "server", "roles-mxnet", "The sidecar is this author's " +
-		"own, and asks for nothing."},
 }
 
 const (
+	noDisk = "A request keeps pods out of queues without quota for local disk, and a limit evicts a pod for the " +
+		"models in its cache; spec.resources.ephemeralStorage is there for nodes whose disk is scarce."
 	pinned = "Every image has a tag that stays what it is, or a digest: pulling again brings nothing but a " +
 		"dependence on the registry at each restart."
 	writes = "Training images write beside their code; spec.security.readOnlyRootFilesystem is there for those that " +

@@ -77,10 +77,10 @@ func (p *place) kueueKind(controller program, k queuedKind) {
 	p.set(queue, "None", "spec", "stopPolicy")
 	p.running(4, namespace, workers)
 	p.imported(k.objects, o)
-	p.set(queue, "HoldAndDrain", "spec", "stopPolicy")
+	p.set(p.workload(o), false, "spec", "active")
 	p.running(0, namespace, workers)
 	p.held(o)
-	p.set(queue, "None", "spec", "stopPolicy")
+	p.set(p.workload(o), true, "spec", "active")
 	p.running(4, namespace, workers)
 	pods, err := p.pods(namespace, k.ends)
 	if err != nil || len(pods) == 0 {

@@ -173,7 +173,7 @@ func kueueGangs() dialect {
 func kueueJob(p *place) {
 	const namespace = "training"
 	p.nodes(1, 8, "")
-	queue := p.localQueue(namespace, "team-a", 2, "")
+	p.localQueue(namespace, "team-a", 2, "")
 	p.apply(p.read("class and claim", []byte(highPriority+datasets))...)
 	objects := p.golden("gang-kueue")
 	p.apply(objects...)
@@ -192,11 +192,11 @@ func kueueJob(p *place) {
 
 	p.localQueue(namespace, "team-a", 4, "")
 	p.running(4, namespace, workers)
-	p.set(queue, "HoldAndDrain", "spec", "stopPolicy")
+	p.set(p.workload(job), false, "spec", "active")
 	p.running(0, namespace, workers)
 	p.held(job)
 	p.imported(objects, job, dataset)
-	p.set(queue, "None", "spec", "stopPolicy")
+	p.set(p.workload(job), true, "spec", "active")
 	pods := p.running(4, namespace, workers)
 	p.imported(objects, job, dataset)
 	for _, pod := range pods {

@@ -23,7 +23,7 @@ import (
 )
 
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
-// them. The jobs come back sorted by namespace and name, whatever the order of the input. The error is an Errors
+// them and which its source has to name. The jobs come back sorted by namespace and name, whatever the order of the input. The error is an Errors
 // with every mistake of all documents; sources without any document of ours are one too.
 func Load(sources []Source) ([]*Job, error) { return loadFor(sources, false) }
 
@@ -41,7 +41,11 @@ func loadFor(sources []Source, git bool) ([]*Job, error) {
 		if d.Root == nil {
 			continue
 		}
-		switch kind, mistakes := kindOf(d.Root); {
+		kind, mistakes := kindOf(d.Root)
+		if mistakes == nil {
+			errs = append(errs, misplaced(d.Root, kind, d.environment)...) // and goes on: jobs may need it
+		}
+		switch {
 		case mistakes != nil:
 			errs = append(errs, mistakes...)
 		case kind == names.KindTrainingJob:
@@ -59,6 +63,9 @@ func loadFor(sources []Source, git bool) ([]*Job, error) {
 	}
 	if len(jobs) == 0 && env == nil && len(errs) == 0 && len(sources) > 0 {
 		errs = Errors{{File: sources[0].Name, Line: 1, Col: 1, Rule: "empty", Msg: "no TrainingJob is in it"}}
+	}
+	if env == nil && len(errs) == 0 {
+		errs = append(errs, lacking(sources)...)
 	}
 	out := make([]loaded, len(jobs))
 	parallel(len(jobs), func(i int) { out[i] = loadJob(jobs[i], env, unread[i], git) })
@@ -92,16 +99,24 @@ type loaded struct {
 	invalid parts
 }
 
+// document is one of a source that names an Environment, or none.
+type document struct {
+	structural.Document
+	environment string
+}
+
 // readAll parses the documents of all sources, in their order.
-func readAll(sources []Source) ([]structural.Document, Errors) {
+func readAll(sources []Source) ([]document, Errors) {
 	var texts []yamldoc.Document
+	var named []string
 	var errs Errors
 	for _, src := range sources {
 		t, e := structural.Split(src)
 		texts, errs = append(texts, t...), append(errs, e...)
+		named = append(named, slices.Repeat([]string{src.Environment}, len(t))...)
 	}
-	docs := make([]structural.Document, len(texts))
-	parallel(len(texts), func(i int) { docs[i] = structural.Parse(texts[i]) })
+	docs := make([]document, len(texts))
+	parallel(len(texts), func(i int) { docs[i] = document{structural.Parse(texts[i]), named[i]} })
 	return docs, errs
 }
 

@@ -62,7 +62,8 @@ func headErrors(root *structural.Node, imported bool) (errs Errors) {
 	}
 	switch {
 	case kind == nil:
-		fail("kind", "required", "required field is missing: one of %s%s", strings.Join(ownKinds, ", "), keys.Hint("kind"))
+		fail("kind", "required", "required field is missing: one of %s%s", strings.Join(ownKinds, ", "),
+			keys.Hint("kind"))
 	case kind.Text == names.KindGenerator || kind.Text == names.KindCheck:
 		fail("kind", "kind", "must be one of %s, not %s, which configures the function: list its file under "+
 			"transformers of a kustomization", strings.Join(ownKinds, ", "), kind.Show())

@@ -42,7 +42,8 @@ func load(t *testing.T, texts ...string) ([]*Job, Errors) {
 	return jobs, errs
 }
 
-// named are the sources of a text: one of its jobs, and one of each Environment in it, which is named so. Positions stay.
+// named are the sources of a text: one of its jobs, and one of each Environment in it, which is named so. Positions
+// stay.
 func named(name, text string) (sources []Source) {
 	jobs := ""
 	for _, doc := range yamldoc.Split(name, []byte(text)) {
@@ -52,7 +53,9 @@ func named(name, text string) (sources []Source) {
 			continue
 		}
 		above := strings.Repeat("\n", doc.Line-1)
-		sources = append(sources, Source{Name: name, Data: []byte(above + string(doc.Text)), Environment: AnyEnvironment})
+		sources = append(sources, Source{
+			Name: name, Data: []byte(above + string(doc.Text)), Environment: AnyEnvironment,
+		})
 		jobs += lines
 	}
 	if strings.TrimSpace(jobs) != "" || len(sources) == 0 {

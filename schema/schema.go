@@ -23,8 +23,8 @@ import (
 )
 
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
-// them and which its source has to name. The jobs come back sorted by namespace and name, whatever the order of the input. The error is an Errors
-// with every mistake of all documents; sources without any document of ours are one too.
+// them and which its source has to name. The jobs come back sorted by namespace and name, whatever the order of the
+// input. The error is an Errors with every mistake of all documents; sources without any document of ours are one too.
 func Load(sources []Source) ([]*Job, error) { return loadFor(sources, false) }
 
 // LoadForGit is Load of jobs that a reconciler is to apply: gitops is true where neither a job nor the Environment says

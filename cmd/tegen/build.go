@@ -58,8 +58,8 @@ func addInputFlags(cmd *cobra.Command, in *input, more string) {
 		switch {
 		case in.environment == "":
 		case len(in.overlays) > 0:
-			return cli.Usagef("--environment is for jobs without --overlay: list the file under resources of the overlay, " +
-				"and set spec.environment in its Generator")
+			return cli.Usagef("--environment is for jobs without --overlay: list the file under resources of the " +
+				"overlay, and set spec.environment in its Generator")
 		case in.environment == "-" && slices.Contains(args, "-"):
 			return cli.Usagef("standard input cannot be both jobs and the Environment")
 		case len(args) == 0:

@@ -143,7 +143,8 @@ func filesBelow(names []string) ([]string, error) {
 				}
 				return err
 			case isManifestName(filepath.Base(path)) && !e.Type().IsRegular():
-				return fmt.Errorf("%s is neither a file nor a directory: remove it, or give it another name", printable(path))
+				return fmt.Errorf("%s is neither a file nor a directory: remove it, or give it another name",
+					printable(path))
 			case isManifestName(filepath.Base(path)):
 				out = append(out, path)
 			}
@@ -159,21 +160,22 @@ func filesBelow(names []string) ([]string, error) {
 	return out, nil
 }
 
-// isLinkedManifest reports whether a link in a directory is read as the file that it leads to. One that leads out of the
-// directory is refused: whoever writes to the directory may not be who may write there, or who may read it. So is one
-// whose files would be left out without a word. Hidden links, such as the locks of editors, are not read.
+// isLinkedManifest reports whether a link in a directory is read as the file that it leads to. One that leads out of
+// the directory is refused: whoever writes to the directory may not be who may write there, or who may read it. So is
+// one whose files would be left out without a word. Hidden links, such as the locks of editors, are not read.
 func isLinkedManifest(root, path string) (bool, error) {
 	manifest := isManifestName(filepath.Base(path))
 	hidden := strings.HasPrefix(filepath.Base(path), ".")
 	info, err := os.Stat(path)
 	switch {
 	case err != nil && manifest && !hidden:
-		return false, fmt.Errorf("%s is a link to a file that cannot be read: correct it, or remove it", printable(path))
+		return false, fmt.Errorf("%s is a link to a file that cannot be read: correct it, or remove it",
+			printable(path))
 	case err != nil, !info.IsDir() && !manifest, info.IsDir() && hidden:
 		return false, nil
 	case !below(root, path):
-		return false, fmt.Errorf("%s is a link out of %s, which tegen does not follow: put the file there, or remove the "+
-			"link and name what it leads to on the command line", printable(path), printable(filepath.Clean(root)))
+		return false, fmt.Errorf("%s is a link out of %s, which tegen does not follow: put the file there, or remove "+
+			"the link and name what it leads to on the command line", printable(path), printable(filepath.Clean(root)))
 	case info.IsDir(): // its files are read where they are
 		return false, nil
 	case !info.Mode().IsRegular():
@@ -206,8 +208,8 @@ func readManifests(stdin io.Reader, names []string) ([]schema.Source, []runtime.
 	return sources, objects, unrendered(objects)
 }
 
-// unrendered reports jobs among objects that are to be applied: no cluster has their kind. 'kustomize build' prints them
-// where it runs no functions.
+// unrendered reports jobs among objects that are to be applied: no cluster has their kind. 'kustomize build' prints
+// them where it runs no functions.
 func unrendered(objects []runtime.Object) error {
 	var list finding.List
 	for _, o := range objects {

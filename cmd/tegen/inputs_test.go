@@ -65,10 +65,11 @@ var inputForms = map[string]struct{ text, dir, overlay, item, check, diff string
 	"a kind without value": allRefused("kind: TrainingJob", "kind:"),
 	"a misspelt Environment": allRefused("kind: TrainingJob",
 		"kind: Environmnt"),
-	"a misspelt group":              allRefused("tegen.dev/v1alpha1", "tegen.dv/v1alpha1"),
-	"a group in capitals":           allRefused("tegen.dev/v1alpha1", "Tegen.dev/v1alpha1"),
-	"no group":                      allRefused("tegen.dev/v1alpha1", "v1alpha1"),
-	"a misspelt group and kind":     allRefused("tegen.dev/v1alpha1\nkind: TrainingJob", "tegen.io/v1\nkind: TraningJob"),
+	"a misspelt group":    allRefused("tegen.dev/v1alpha1", "tegen.dv/v1alpha1"),
+	"a group in capitals": allRefused("tegen.dev/v1alpha1", "Tegen.dev/v1alpha1"),
+	"no group":            allRefused("tegen.dev/v1alpha1", "v1alpha1"),
+	"a misspelt group and kind": allRefused("tegen.dev/v1alpha1\nkind: TrainingJob", "tegen.io/v1\n"+
+		"kind: TraningJob"),
 	"a misspelt apiVersion":         allRefused("apiVersion:", "apiVersoin:"),
 	"an apiVersion in lower case":   allRefused("apiVersion:", "apiversion:"),
 	"a kind in a capitalised field": allRefused("kind:", "Kind:"),
@@ -105,8 +106,8 @@ func inputFiles(t *testing.T, text string) {
 		"jobs/extra.yaml":         text,
 		"place/kustomization.yaml": "resources: [../jobs, environment.yaml]\ntransformers: [tegen.yaml]\n" +
 			"patches:\n- path: patch.yaml\n",
-		"place/patch.yaml": "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: train, namespace: ml}\n" +
-			"spec: {gitops: true}\n",
+		"place/patch.yaml": "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\n" +
+			"metadata: {name: train, namespace: ml}\nspec: {gitops: true}\n",
 		"place/environment.yaml": strings.Replace(environmentForm, "extra", "place", 1),
 		"place/tegen.yaml":       strings.Replace(generatorForm, "extra", "tegen", 1) + "spec: {environment: place}\n",
 	} {
@@ -128,8 +129,8 @@ func resourceList(text string) string {
 		item(strings.ReplaceAll(extraJob, "extra", "train")) + item(text)
 }
 
-// TestInputs: every document that reaches tegen, at whichever entry, is in the output, in an error that names its place,
-// or passes through; none is lost. Where one is refused nothing is written, and --prune removes nothing.
+// TestInputs: every document that reaches tegen, at whichever entry, is in the output, in an error that names its
+// place, or passes through; none is lost. Where one is refused nothing is written, and --prune removes nothing.
 func TestInputs(t *testing.T) {
 	const place = `extra\.yaml(:[0-9]+)?`
 	for what, form := range inputForms {
@@ -177,8 +178,7 @@ func TestInputs(t *testing.T) {
 			outcome(form.item, `[A-Za-z]+/extra: |items\[1\]: `, resourceList(form.text), "fn")
 			outcome(form.check, place+"|(TrainingJob|Environment|Generator) .*: it is an input", "", "check",
 				"jobs/extra.yaml", "plain/train")
-			outcome(form.diff, place+"|one has no apiVersion, kind or metadata.name: tegen.dev/v1alpha1 TrainingJob", "",
-				"diff", "plain/train", "jobs/extra.yaml")
+			outcome(form.diff, place+"|one has no apiVersion, kind or metadata.name: ", "", "diff", "plain/train", "jobs/extra.yaml")
 			for args, want := range map[string]string{
 				"render jobs -o plain --prune": form.dir, "render --overlay place -o overlaid --prune": form.overlay,
 				"render jobs --overlay place -o overlaid --prune": form.overlay,
@@ -218,18 +218,19 @@ func filesIn(t *testing.T, dir string) map[string]string {
 // TestHeadsHavePlaces: a misspelt head is reported with line and column and what was meant, in an overlay too.
 func TestHeadsHavePlaces(t *testing.T) {
 	for wrong, want := range map[string]string{
-		misspelt("kind: TrainingJob", "kind: TrainingJobs"): `extra.yaml:2:7: kind: must be TrainingJob, not "TrainingJobs"; ` +
-			`did you mean "TrainingJob"?`,
+		misspelt("kind: TrainingJob", "kind: TrainingJobs"): `extra.yaml:2:7: kind: must be TrainingJob, not ` +
+			`"TrainingJobs"; did you mean "TrainingJob"?`,
 		misspelt("tegen.dev/v1alpha1", "tegen.dv/v1alpha1"): "extra.yaml:1:13: apiVersion: must be tegen.dev/v1alpha1",
-		misspelt("apiVersion:", "apiVersoin:"):              `extra.yaml:1:1: apiVersoin: unknown field; did you mean "apiVersion"?`,
+		misspelt("apiVersion:", "apiVersoin:"):              `yaml:1:1: apiVersoin: unknown field; did you mean "apiVersion"?`,
 		misspelt("kind:", "Kind:"):                          `did you mean "kind" by "Kind"?`,
-		misspelt("metadata:", "metdata:"):                   `extra.yaml:3:1: metdata: unknown field; did you mean "metadata"?`,
-		environmentForm:                                     "extra.yaml:2:7: kind: an Environment among jobs does not apply: ",
+		misspelt("metadata:", "metdata:"):                   `yaml:3:1: metdata: unknown field; did you mean "metadata"?`,
+		environmentForm:                                     "yaml:2:7: kind: an Environment among jobs does not apply",
 		generatorForm:                                       "list its file under transformers",
 	} {
 		inputFiles(t, wrong)
 		for _, args := range []string{"vet jobs", "vet --overlay place", "vet jobs --overlay place"} {
-			if _, msg, code := tegen("", strings.Fields(args)...); code != cli.ExitError || !strings.Contains(msg, want) {
+			_, msg, code := tegen("", strings.Fields(args)...)
+			if code != cli.ExitError || !strings.Contains(msg, want) {
 				t.Errorf("%s: exit %d:\n%s\nwant %s", args, code, msg, want)
 			}
 		}
@@ -240,10 +241,10 @@ func TestHeadsHavePlaces(t *testing.T) {
 // and so --prune removes nothing.
 func TestLinks(t *testing.T) {
 	for what, c := range map[string]struct{ name, target, says string }{
-		"a file out of the directory":      {"jobs/extra.yaml", "../other/extra.yaml", "jobs/extra.yaml is a link out of jobs"},
+		"a file out of the directory":      {"jobs/extra.yaml", "../other/extra.yaml", "extra.yaml is a link out of jobs"},
 		"the same by its whole name":       {"jobs/extra.yaml", "/", "jobs/extra.yaml is a link out of jobs"},
 		"a directory out of the directory": {"jobs/team", "../other", "jobs/team is a link out of jobs"},
-		"nothing":                          {"jobs/extra.yaml", "gone.yaml", "jobs/extra.yaml is a link to a file that cannot be read"},
+		"nothing":                          {"jobs/extra.yaml", "gone.yaml", "is a link to a file that cannot be read"},
 		"a file within":                    {"jobs/extra.yaml", "more/extra.yml", ""},
 		"a directory within":               {"jobs/team", "more", ""},
 		"the lock of an editor":            {"jobs/.#extra.yaml", "user@host.1", ""},

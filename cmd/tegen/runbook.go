@@ -137,7 +137,9 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 	if err != nil {
 		return err
 	}
-	to := runbook.Options{Files: files, Environment: opts.environment, Tree: opts.tree, With: opts.with, Repo: opts.repo}
+	to := runbook.Options{
+		Files: files, Environment: opts.environment, Tree: opts.tree, With: opts.with, Repo: opts.repo,
+	}
 	if (gitops.Source{URL: opts.repo}).IsOCI() {
 		to.Repo, to.OCI = "", opts.repo
 	}

@@ -40,14 +40,14 @@ var (
 
 // Class returns what a document is to tegen. This is the only place with that rule:
 //
-//   - A document whose group is tegen.dev is ours. Its kind is Input or Config, or the document is Broken. The version is
-//     not looked at: the schema refuses a wrong one.
+//   - A document whose group is tegen.dev is ours. Its kind is Input or Config, or the document is Broken. The version
+//     is not looked at: the schema refuses a wrong one.
 //   - A document with an apiVersion of another group and a kind is Foreign. It is Broken only if group and kind both
 //     resemble ours: tegen.dv/v1alpha1 with kind TrainingJob is a mistake, and so is kind TrainingJob with an
 //     apiVersion without a group, since Kubernetes' core API has no such kind. An operator of somebody else may
 //     have a TrainingJob or an Environment in a group of its own.
-//   - A document without apiVersion or kind is no Kubernetes object and nothing of ours. It is Broken: to pass it through
-//     would hide a misspelt key of a job.
+//   - A document without apiVersion or kind is no Kubernetes object and nothing of ours. It is Broken: to pass it
+//     through would hide a misspelt key of a job.
 func (h Head) Class() Class {
 	class, _, _ := h.judge()
 	return class
@@ -75,7 +75,8 @@ func (h Head) judge() (class Class, key, message string) {
 		return Broken, "kind", fmt.Sprintf("must be one of %s, not %q%s", strings.Join(kinds, ", "), h.Kind,
 			spelling.Suggest(h.Kind, kinds))
 	case meant != "" && (!grouped || resembles(of)):
-		return Broken, "apiVersion", fmt.Sprintf("must be %s for kind %s, not %q", names.APIVersion, meant, h.APIVersion)
+		return Broken, "apiVersion", fmt.Sprintf("must be %s for kind %s, not %q", names.APIVersion, meant,
+			h.APIVersion)
 	}
 	return Foreign, "", ""
 }

@@ -254,9 +254,9 @@ func parseConfig(n *yaml.Node) (config, error) {
 	return out, nil
 }
 
-// renderItems renders the TrainingJobs among items, merged with the Environment among them that the configuration names.
-// place, if any, returns where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an
-// item's own lines mean nothing. kustomize and kpt write for git, as overlays do.
+// renderItems renders the TrainingJobs among items, merged with the Environment among them that the configuration
+// names. place, if any, returns where a job was written, "" if that is unknown. kustomize and kpt print items anew, so
+// an item's own lines mean nothing. kustomize and kpt write for git, as overlays do.
 func renderItems(items []*yaml.Node, cfg config, place func(name, namespace string) string, jobsTo renderer,
 ) ([]render.Bundle, error) {
 	var sources []schema.Source

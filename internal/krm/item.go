@@ -71,8 +71,8 @@ func headOf(n *yaml.Node) dochead.Head {
 	return h
 }
 
-// isInput reports whether the schema reads an item: a job, an Environment, and whatever dochead.Class takes for a mistake,
-// which the schema then refuses. So is a Generator that nobody marked as local: it would configure nothing.
+// isInput reports whether the schema reads an item: a job, an Environment, and whatever dochead.Class takes for a
+// mistake, which the schema then refuses. So is a Generator that nobody marked as local: it would configure nothing.
 func isInput(n *yaml.Node) bool {
 	switch headOf(n).Class() {
 	case dochead.Foreign:

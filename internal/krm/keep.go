@@ -53,7 +53,7 @@ func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) (kept []*yaml
 			continue
 		case !canBeRendered(n):
 			_, job := renderedFor(n)
-			notes = append(notes, fmt.Sprintf("%s: it has the labels of job %s, which does not render it, and is left as "+
+			notes = append(notes, fmt.Sprintf("%s: it has the labels of job %s, which does not render it, and stays as "+
 				"it is: remove it if an earlier tegen rendered it, else its labels", title(n), job))
 		}
 		kept = append(kept, n)
@@ -149,8 +149,8 @@ func partial(bundles []render.Bundle, beside []*yaml.Node, only []string) (notes
 	}
 	list := strings.Join(only, ", ")
 	if len(idle) == len(bundles) {
-		return nil, fmt.Errorf("spec.generators: %s: nothing is rendered of %s: name the generators that its fields need, "+
-			"or leave generators out for all of them", list, few(idle))
+		return nil, fmt.Errorf("spec.generators: %s: nothing is rendered of %s: name the generators that its fields "+
+			"need, or leave generators out for all of them", list, few(idle))
 	}
 	if len(idle) > 0 {
 		notes = append(notes, fmt.Sprintf("spec.generators: %s: nothing is rendered of %s", list, few(idle)))
@@ -159,8 +159,8 @@ func partial(bundles []render.Bundle, beside []*yaml.Node, only []string) (notes
 	for _, broken := range refs.Check(append(all, applied(beside)...)) {
 		if made[broken.From] && !said[broken.To] {
 			said[broken.To] = true
-			notes = append(notes, fmt.Sprintf("%s: %s: %s is not among what the generators %s make: have another run of "+
-				"tegen make it, or leave generators out for all of them", broken.From, broken.Field, broken.To, list))
+			notes = append(notes, fmt.Sprintf("%s: %s: %s is not among what the generators %s make: have another run "+
+				"of tegen make it, or leave generators out for all of them", broken.From, broken.Field, broken.To, list))
 		}
 	}
 	return notes, nil

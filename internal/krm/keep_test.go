@@ -16,7 +16,8 @@ func labelled(version, kind, namespace, name string) string {
 	if namespace != "" {
 		text += "  namespace: " + namespace + "\n"
 	}
-	return text + "  labels:\n    app.kubernetes.io/managed-by: tegen\n    tegen.dev/job: resnet\n    tegen.dev/namespace: ml\n"
+	return text + "  labels:\n    app.kubernetes.io/managed-by: tegen\n    tegen.dev/job: resnet\n" +
+		"    tegen.dev/namespace: ml\n"
 }
 
 // TestKeepsForeign: labels alone make no object one that tegen rendered. What the job cannot be rendered to passes
@@ -90,7 +91,7 @@ func TestSomeGenerators(t *testing.T) {
 		"what is beside it":  {only("worker, service"), []string{c10d, account}, "", ""},
 		"all that it needs":  {only("worker, service, identity"), []string{c10d}, "", ""},
 		"nothing": {
-			only("gang"), []string{c10d}, "", "spec.generators: gang: nothing is rendered of resnet: name the generators",
+			only("gang"), []string{c10d}, "", "spec.generators: gang: nothing is rendered of resnet: name the",
 		},
 		"nothing of one job": {
 			only("gang"), []string{c10d, strings.Replace(c10d, "name: resnet", "name: other", 1) +

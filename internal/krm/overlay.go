@@ -342,8 +342,8 @@ func (k *kustomization) unrendered(items []*yaml.Node) error {
 	var errs []error
 	for _, n := range items {
 		if isInput(n) {
-			errs = append(errs, fmt.Errorf("reading %s: %s is not rendered: list a %s of %s under transformers there too, "+
-				"or move the file below", relative(filepath.Join(k.dir, k.file)), title(n), names.KindGenerator,
+			errs = append(errs, fmt.Errorf("reading %s: %s is not rendered: list a %s of %s under transformers there "+
+				"too, or move the file below", relative(filepath.Join(k.dir, k.file)), title(n), names.KindGenerator,
 				names.APIVersion))
 		}
 	}

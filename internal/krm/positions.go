@@ -76,7 +76,8 @@ func (k *kustomization) inputs(sources []schema.Source) (all []schema.Source, mi
 			continue // kustomize reports it; or it was read already
 		}
 		text, wrong := inputsOf(relative(path), yamldoc.JoinSurrogates(text), true)
-		if !wrong && (len(text) == 0 || len(sources) > 0 && bytes.Contains(text, []byte("kind: "+names.KindTrainingJob))) {
+		replaced := len(sources) > 0 && bytes.Contains(text, []byte("kind: "+names.KindTrainingJob))
+		if !wrong && (len(text) == 0 || replaced) {
 			continue
 		}
 		all = append(all, schema.Source{Name: relative(path), Data: text, Environment: named})

@@ -49,8 +49,8 @@ func (k *kustomization) unlisted(overlay string, sources []schema.Source) (notes
 		given[path] = true
 		some = some || l.files[path]
 		if !l.files[path] && l.covers(filepath.Dir(path)) {
-			notes = append(notes, l.note(path, overlay, fmt.Sprintf("'kustomize build %s' and 'tegen render --overlay %s' "+
-				"leave its jobs out", overlay, overlay)))
+			notes = append(notes, l.note(path, overlay, fmt.Sprintf("'kustomize build %s' and 'tegen render --overlay "+
+				"%s' leave its jobs out", overlay, overlay)))
 		}
 	}
 	if !some || len(sources) == 1 { // other jobs than the overlay's, or one of them
@@ -60,8 +60,8 @@ func (k *kustomization) unlisted(overlay string, sources []schema.Source) (notes
 		if text, err := readRegular(path); err == nil && !given[path] && holdsJob(path, text) {
 			notes = append(notes, finding.Finding{
 				Rule: "overlay/unlisted", Level: finding.Note, File: relative(path), Line: 1, Column: 1,
-				Message: fmt.Sprintf("'kustomize build %s' renders its jobs, and they are not among the given files: name "+
-					"this file too, or no files", overlay),
+				Message: fmt.Sprintf("'kustomize build %s' renders its jobs, and they are not among the given files: "+
+					"name this file too, or no files", overlay),
 			})
 		}
 	}

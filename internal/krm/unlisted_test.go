@@ -55,7 +55,8 @@ func TestUnlisted(t *testing.T) {
 				"jobs/team/second.yaml": second, "jobs/team/kustomization.yaml": header + "resources: [second.yaml]\n",
 			}),
 			[]string{"jobs/job.yaml", "jobs/team/second.yaml"},
-			[]string{"jobs/team/second.yaml:1:1: note: " + note + build + strings.Replace(add, "second.yaml", "team", 1)},
+			[]string{"jobs/team/second.yaml:1:1: note: " + note + build +
+				strings.Replace(add, "second.yaml", "team", 1)},
 		},
 		"in a kustomization of another overlay": {
 			files(map[string]string{
@@ -71,10 +72,10 @@ func TestUnlisted(t *testing.T) {
 				"jobs/team/third.yaml":         strings.Replace(second, "second", "third", 1),
 			}), nil,
 			[]string{
-				"jobs/team/second.yaml:1:1: note: " + note + "its jobs are not rendered: add second.yaml to resources in " +
-					"jobs/team/kustomization.yaml",
-				"jobs/team/third.yaml:1:1: note: " + note + "its jobs are not rendered: add third.yaml to resources in " +
-					"jobs/team/kustomization.yaml",
+				"jobs/team/second.yaml:1:1: note: " + note + "its jobs are not rendered: add second.yaml to resources " +
+					"in jobs/team/kustomization.yaml",
+				"jobs/team/third.yaml:1:1: note: " + note + "its jobs are not rendered: add third.yaml to resources " +
+					"in jobs/team/kustomization.yaml",
 			},
 		},
 		"a patch of the overlay": {
@@ -97,8 +98,8 @@ func TestUnlisted(t *testing.T) {
 				"place/kustomization.yaml": header + "resources: [../jobs, own.yaml]\ntransformers: [tegen.yaml]\n",
 				"place/own.yaml":           strings.Replace(job, "name: resnet", "name: own", 1),
 			}), []string{"jobs/job.yaml", "jobs/second.yaml"},
-			[]string{"place/own.yaml:1:1: note: 'kustomize build place' renders its jobs, and they are not among the given " +
-				"files: name this file too, or no files"},
+			[]string{"place/own.yaml:1:1: note: 'kustomize build place' renders its jobs, and they are not among the " +
+				"given files: name this file too, or no files"},
 		},
 		"jobs in the place of the overlay's": {
 			files(map[string]string{

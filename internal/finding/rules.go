@@ -131,8 +131,8 @@ var Rules = []Rule{
 	},
 
 	{
-		"reference/unrendered", "A TrainingJob or an Environment is among the objects of a cluster, which has no such " +
-			"kind.",
+		"reference/unrendered", "A TrainingJob or an Environment is among the objects of a cluster, which has no " +
+			"such kind.",
 		"Render it, and check what is rendered.",
 	},
 	{

@@ -53,8 +53,8 @@ func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) (kept []*yaml
 			continue
 		case !canBeRendered(n):
 			_, job := renderedFor(n)
-			notes = append(notes, fmt.Sprintf("%s: it has the labels of job %s, which does not render it, and stays as "+
-				"it is: remove it if an earlier tegen rendered it, else its labels", title(n), job))
+			notes = append(notes, fmt.Sprintf("%s: it has the labels of job %s, which does not render it, and stays "+
+				"as it is: remove it if an earlier tegen rendered it, else its labels", title(n), job))
 		}
 		kept = append(kept, n)
 	}
@@ -160,7 +160,8 @@ func partial(bundles []render.Bundle, beside []*yaml.Node, only []string) (notes
 		if made[broken.From] && !said[broken.To] {
 			said[broken.To] = true
 			notes = append(notes, fmt.Sprintf("%s: %s: %s is not among what the generators %s make: have another run "+
-				"of tegen make it, or leave generators out for all of them", broken.From, broken.Field, broken.To, list))
+				"of tegen make it, or leave generators out for all of them", broken.From, broken.Field, broken.To,
+				list))
 		}
 	}
 	return notes, nil

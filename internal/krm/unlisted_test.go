@@ -72,8 +72,8 @@ func TestUnlisted(t *testing.T) {
 				"jobs/team/third.yaml":         strings.Replace(second, "second", "third", 1),
 			}), nil,
 			[]string{
-				"jobs/team/second.yaml:1:1: note: " + note + "its jobs are not rendered: add second.yaml to resources " +
-					"in jobs/team/kustomization.yaml",
+				"jobs/team/second.yaml:1:1: note: " + note + "its jobs are not rendered: add second.yaml to " +
+					"resources in jobs/team/kustomization.yaml",
 				"jobs/team/third.yaml:1:1: note: " + note + "its jobs are not rendered: add third.yaml to resources " +
 					"in jobs/team/kustomization.yaml",
 			},

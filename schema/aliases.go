@@ -5,6 +5,9 @@ import "github.com/tegen-dev/tegen/internal/structural"
 // Source is one input: its name for messages, and its bytes.
 type Source = structural.Source
 
+// AnyEnvironment marks a source as the file of the Environment.
+const AnyEnvironment = structural.AnyEnvironment
+
 // Error is one mistake in an author's file, the only kind of error that authors see from this package.
 type Error = structural.Error
 

@@ -13,7 +13,7 @@ const jobHead = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {n
 
 func loadOne(t *testing.T, text string) *Job {
 	t.Helper()
-	jobs, err := Load([]Source{{Name: "a.yaml", Data: []byte(text)}})
+	jobs, err := Load(named("a.yaml", text))
 	if err != nil {
 		t.Fatalf("%v\nof:\n%s", err, text)
 	}

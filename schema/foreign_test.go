@@ -100,7 +100,7 @@ func TestUnknown(t *testing.T) {
 		job + "launcher: horovodrun}":                       "; horovodrun is that of framework horovod",
 		environment + "defaults: {framework: PyTorch}}":     "; torchelastic, the default, starts programs of PyTorch",
 	} {
-		_, err := Load([]Source{{Name: "f", Data: []byte(text + "\n")}})
+		_, err := Load(named("f", text+"\n"))
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s\ngot  %v\nwant %s", text, err, want)
 		}
@@ -133,7 +133,7 @@ func TestExplainOther(t *testing.T) {
 func TestForeignHidesNothing(t *testing.T) {
 	const text = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: b}\n" +
 		"spec: {image: 'a/b:1', command: [python, t.py], nnodes: 2}\n"
-	_, err := Load([]Source{{Name: "f", Data: []byte(text)}})
+	_, err := Load(named("f", text))
 	if err == nil || strings.Count(err.Error(), "\n") > 0 {
 		t.Errorf("want the one message about nnodes, got %v", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
@@ -45,19 +46,28 @@ func headErrors(root *structural.Node, imported bool) (errs Errors) {
 		errs = append(errs, root.Errorf(path, rule, format, args...))
 	}
 	version, kind := root.Field("apiVersion"), root.Field("kind")
+	var keys dochead.Head
+	for _, f := range root.Fields {
+		keys.Keys = append(keys.Keys, f.Key)
+	}
 	hint := ""
 	if imported {
 		hint = "; 'tegen import' makes a TrainingJob of a " + kind.Text
 	}
 	switch {
 	case version == nil:
-		fail("apiVersion", "required", "required field is missing: %s", names.APIVersion)
+		fail("apiVersion", "required", "required field is missing: %s%s", names.APIVersion, keys.Hint("apiVersion"))
 	case version.Text != names.APIVersion:
 		fail("apiVersion", "kind", "must be %s, not %s%s", names.APIVersion, version.Show(), hint)
 	}
-	if kind == nil {
-		fail("kind", "required", "required field is missing: one of %s", strings.Join(ownKinds, ", "))
-	} else {
+	switch {
+	case kind == nil:
+		fail("kind", "required", "required field is missing: one of %s%s", strings.Join(ownKinds, ", "),
+			keys.Hint("kind"))
+	case kind.Text == names.KindGenerator || kind.Text == names.KindCheck:
+		fail("kind", "kind", "must be one of %s, not %s, which configures the function: list its file under "+
+			"transformers of a kustomization", strings.Join(ownKinds, ", "), kind.Show())
+	default:
 		fail("kind", "kind", "must be one of %s, not %s", strings.Join(ownKinds, ", "), kind.Show())
 	}
 	return append(errs, nameErrors(root)...)
@@ -75,4 +85,35 @@ func nameErrors(root *structural.Node) Errors {
 	c := newChecker(names.KindTrainingJob)
 	c.Check(n, s, at, root.At)
 	return c.Errs
+}
+
+// misplaced refuses an Environment that nobody named, since it would change every job, and a job in the file of the
+// Environment.
+func misplaced(root *structural.Node, kind, named string) Errors {
+	if kind != names.KindEnvironment {
+		if named == AnyEnvironment {
+			return Errors{root.Errorf("kind", "kind", "is in the file of the Environment: put jobs into another file")}
+		}
+		return nil
+	}
+	name := root.Below("metadata", "name")
+	if named == AnyEnvironment || name != nil && named != "" && named == name.Text {
+		return nil
+	}
+	own := "NAME"
+	if name != nil {
+		own = name.Text
+	}
+	return Errors{root.Errorf("kind", "environment", "an Environment among jobs does not apply: put it into a file of "+
+		"its own and give --environment FILE; in an overlay, set spec.environment: %s in its Generator", own)}
+}
+
+// lacking reports the sources whose Environment is not there.
+func lacking(sources []Source) (errs Errors) {
+	for _, src := range sources {
+		if src.Environment == AnyEnvironment {
+			errs = append(errs, Error{File: src.Name, Line: 1, Col: 1, Rule: "empty", Msg: "no Environment is in it"})
+		}
+	}
+	return errs
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 const smallJob = `apiVersion: tegen.dev/v1alpha1
@@ -31,7 +32,7 @@ func load(t *testing.T, texts ...string) ([]*Job, Errors) {
 	t.Helper()
 	var sources []Source
 	for i, text := range texts {
-		sources = append(sources, Source{Name: fmt.Sprintf("%d.yaml", i), Data: []byte(text)})
+		sources = append(sources, named(fmt.Sprintf("%d.yaml", i), text)...)
 	}
 	jobs, err := Load(sources)
 	var errs Errors
@@ -39,6 +40,28 @@ func load(t *testing.T, texts ...string) ([]*Job, Errors) {
 		t.Fatalf("an error of another type: %T", err)
 	}
 	return jobs, errs
+}
+
+// named are the sources of a text: one of its jobs, and one of each Environment in it, which is named so. Positions
+// stay.
+func named(name, text string) (sources []Source) {
+	jobs := ""
+	for _, doc := range yamldoc.Split(name, []byte(text)) {
+		lines := strings.Repeat("\n", bytes.Count(doc.Text, []byte("\n")))
+		if !bytes.Contains(doc.Text, []byte("kind: Environment\n")) {
+			jobs += string(doc.Text)
+			continue
+		}
+		above := strings.Repeat("\n", doc.Line-1)
+		sources = append(sources, Source{
+			Name: name, Data: []byte(above + string(doc.Text)), Environment: AnyEnvironment,
+		})
+		jobs += lines
+	}
+	if strings.TrimSpace(jobs) != "" || len(sources) == 0 {
+		sources = append(sources, Source{Name: name, Data: []byte(jobs)})
+	}
+	return sources
 }
 
 func TestHostileInput(t *testing.T) {

@@ -63,7 +63,7 @@ func TestMachineOfPlace(t *testing.T) {
 	} {
 		sources := []Source{
 			{Name: "job", Data: []byte(machineJob + c.job)},
-			{Name: "place", Data: []byte(machinePlace + c.place + "}")},
+			{Name: "place", Data: []byte(machinePlace + c.place + "}"), Environment: AnyEnvironment},
 		}
 		jobs, err := Load(sources)
 		if err != nil {
@@ -89,7 +89,7 @@ func TestCores(t *testing.T) {
 		`resources: {machine: trn2.48xlarge, gpu: 4}}`:  "16",
 		`resources: {machine: p5.48xlarge, gpu: 8}}`:    "8",
 	} {
-		jobs, err := Load([]Source{{Name: "job", Data: []byte(machineJob + resources)}})
+		jobs, err := Load(named("job", machineJob+resources))
 		if err != nil {
 			t.Errorf("%s: %v", resources, err)
 			continue
@@ -107,7 +107,7 @@ func TestMachineBesideGroups(t *testing.T) {
 		`resources: {gpu: 1, cpu: 4, memory: 8Gi}}]}`
 	for own, noted := range map[string]bool{"": true, "tolerations: [{operator: Exists}], ": false} {
 		text := machineJob + strings.Replace(spec, "OWN", own, 1)
-		jobs, err := Load([]Source{{Name: "job", Data: []byte(text)}})
+		jobs, err := Load(named("job", text))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,7 +138,7 @@ func TestCardsGoWhole(t *testing.T) {
 		`resources: {machine: a4-highgpu-8g, gpu: 8}, network: {fabric: none}}`:  {None, false},
 	} {
 		text := machineJob + strings.Replace(spec, ", gpu", ", cpu: 9, memory: 9Gi, gpu", 1)
-		jobs, err := Load([]Source{{Name: "job", Data: []byte(text)}})
+		jobs, err := Load(named("job", text))
 		if err != nil {
 			t.Errorf("%s: %v", spec, err)
 			continue

@@ -87,7 +87,7 @@ func TestEnvironmentNotes(t *testing.T) {
 		{"workers: {replicas: 1}", "{accelerator: {nodeSelector: {nodegroup: gpu}}}", ""},
 	} {
 		text := jobHead + c.spec + "}\n" + environment + c.environment + "\n"
-		jobs, err := Load([]Source{{Name: "f", Data: []byte(text)}})
+		jobs, err := Load(named("f", text))
 		if err != nil {
 			t.Errorf("%s: %v", c.spec, err)
 			continue

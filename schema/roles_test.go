@@ -144,7 +144,7 @@ func TestTaintNoteOfGroups(t *testing.T) {
 		gpu + ", target: jobset, placement: {tolerations: [{operator: Exists}]}, " + with(""): false,
 	} {
 		text := machineJob + spec + "}"
-		jobs, err := Load([]Source{{Name: "job", Data: []byte(text)}})
+		jobs, err := Load(named("job", text))
 		if err != nil {
 			t.Fatalf("%s: %v", spec, err)
 		}

@@ -25,8 +25,8 @@ import (
 )
 
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
-// them. The jobs come back sorted by namespace and name, whatever the order of the input. The error is an Errors
-// with every mistake of all documents; sources without any document of ours are one too.
+// them and which its source has to name. The jobs come back sorted by namespace and name, whatever the order of the
+// input. The error is an Errors with every mistake of all documents; sources without any document of ours are one too.
 func Load(sources []Source) ([]*Job, error) { return loadFor(sources, false) }
 
 // LoadForGit is Load of jobs that a reconciler is to apply: gitops is true where neither a job nor the Environment says
@@ -43,7 +43,11 @@ func loadFor(sources []Source, git bool) ([]*Job, error) {
 		if d.Root == nil {
 			continue
 		}
-		switch kind, mistakes := kindOf(d.Root); {
+		kind, mistakes := kindOf(d.Root)
+		if mistakes == nil {
+			errs = append(errs, misplaced(d.Root, kind, d.environment)...) // and goes on: jobs may need it
+		}
+		switch {
 		case mistakes != nil:
 			errs = append(errs, mistakes...)
 		case kind == names.KindTrainingJob:
@@ -61,6 +65,9 @@ func loadFor(sources []Source, git bool) ([]*Job, error) {
 	}
 	if len(jobs) == 0 && env == nil && len(errs) == 0 && len(sources) > 0 {
 		errs = Errors{{File: sources[0].Name, Line: 1, Col: 1, Rule: "empty", Msg: "no TrainingJob is in it"}}
+	}
+	if env == nil && len(errs) == 0 {
+		errs = append(errs, lacking(sources)...)
 	}
 	out := make([]loaded, len(jobs))
 	parallel(len(jobs), func(i int) {
@@ -100,18 +107,26 @@ type loaded struct {
 	invalid parts
 }
 
+// document is one of a source that names an Environment, or none.
+type document struct {
+	structural.Document
+	environment string
+}
+
 // readAll parses the documents of all sources, in their order.
-func readAll(sources []Source) ([]structural.Document, Errors) {
+func readAll(sources []Source) ([]document, Errors) {
 	var texts []yamldoc.Document
+	var named []string
 	var errs Errors
 	for _, src := range sources {
 		t, e := structural.Split(src)
 		texts, errs = append(texts, t...), append(errs, e...)
+		named = append(named, slices.Repeat([]string{src.Environment}, len(t))...)
 	}
-	docs := make([]structural.Document, len(texts))
+	docs := make([]document, len(texts))
 	parallel(len(texts), func(i int) {
 		at := structural.Position{File: texts[i].Stream, Line: texts[i].Line, Col: 1}
-		failed := guarded(at, "document", func() { docs[i] = structural.Parse(texts[i]) })
+		failed := guarded(at, "document", func() { docs[i] = document{structural.Parse(texts[i]), named[i]} })
 		docs[i].Errs = append(docs[i].Errs, failed...)
 	})
 	return docs, errs

@@ -40,6 +40,35 @@ func addOverlayFlag(cmd *cobra.Command, overlays *[]string, more string) {
 	}
 }
 
+// input is what a command renders: the jobs of files, and of those below directories, through overlays, with the
+// Environment of a file.
+type input struct {
+	files, overlays []string
+	environment     string
+}
+
+// addInputFlags adds the flags of commands that render jobs. more is what the command does with several overlays.
+func addInputFlags(cmd *cobra.Command, in *input, more string) {
+	addOverlayFlag(cmd, &in.overlays, more)
+	addOptional(cmd, &in.environment, "environment", "file", "file of the Environment that is merged into every job; "+
+		"an overlay names its own")
+	completeBy(cmd, "environment", yamlFiles)
+	before := cmd.PreRunE
+	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case in.environment == "":
+		case len(in.overlays) > 0:
+			return cli.Usagef("--environment is for jobs without --overlay: list the file under resources of the " +
+				"overlay, and set spec.environment in its Generator")
+		case in.environment == "-" && slices.Contains(args, "-"):
+			return cli.Usagef("standard input cannot be both jobs and the Environment")
+		case len(args) == 0:
+			return cli.Usagef("--environment needs the files of the jobs that it is for")
+		}
+		return before(cmd, args)
+	}
+}
+
 // checkOverlays refuses an empty name, as where a script's variable is unset, and one overlay by two names.
 func checkOverlays(overlays []string) error {
 	for i, overlay := range overlays {
@@ -98,9 +127,9 @@ type purpose struct {
 	yamlOnly bool // its YAML and its notes alone are used, so that jobs are released once they are rendered
 }
 
-// build renders files, and those in directories, through each overlay that is named, and prints the notes.
-func build(s cli.Streams, files, overlays []string, p purpose) ([]*krm.Output, error) {
-	outs, notes, err := built(s.In, files, overlays, p)
+// build renders an input, through each overlay that is named, and prints the notes.
+func build(s cli.Streams, in input, p purpose) ([]*krm.Output, error) {
+	outs, notes, err := built(s.In, in, p)
 	if err != nil {
 		return nil, err
 	}
@@ -109,15 +138,12 @@ func build(s cli.Streams, files, overlays []string, p purpose) ([]*krm.Output, e
 
 // built is build without a word: the notes are its second result. A mistake or a note that several overlays have in
 // common is there once.
-func built(stdin io.Reader, files, overlays []string, p purpose) ([]*krm.Output, finding.List, error) {
-	if len(files) == 0 && len(overlays) == 0 {
+func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, error) {
+	overlays := in.overlays
+	if len(in.files) == 0 && len(overlays) == 0 {
 		return nil, nil, cli.Usagef("no file given, and no --overlay with jobs of its own")
 	}
-	files, err := filesBelow(files)
-	if err != nil {
-		return nil, nil, err
-	}
-	sources, err := read(stdin, files, schema.MaxFile) // Load says so where there is more
+	sources, err := in.read(stdin)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -147,6 +173,24 @@ func built(stdin io.Reader, files, overlays []string, p purpose) ([]*krm.Output,
 		return nil, nil, err
 	}
 	return outs, notes(outs, overlays), nil
+}
+
+// read reads the files of jobs, and that of the Environment, which may be among them.
+func (in input) read(stdin io.Reader) ([]schema.Source, error) {
+	files, err := filesBelow(in.files)
+	if err != nil {
+		return nil, err
+	}
+	if in.environment != "" {
+		own := resolved(in.environment)
+		files = slices.DeleteFunc(files, func(name string) bool { return name != "-" && resolved(name) == own })
+		files = append(files, in.environment)
+	}
+	sources, err := read(stdin, files, schema.MaxFile) // Load says so where there is more
+	if err == nil && in.environment != "" {
+		sources[len(sources)-1].Environment = schema.AnyEnvironment
+	}
+	return sources, err
 }
 
 // printNotes prints notes for people, a line each.

@@ -8,15 +8,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/crds"
+	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/refs"
@@ -140,7 +140,17 @@ func filesBelow(names []string) ([]string, error) {
 				return err
 			case e.IsDir() && path != root && strings.HasPrefix(e.Name(), "."): // .git
 				return filepath.SkipDir
-			case isManifest(path):
+			case e.IsDir():
+			case e.Type()&fs.ModeSymlink != 0:
+				is, err := isLinkedManifest(root, path)
+				if is {
+					out = append(out, path)
+				}
+				return err
+			case isManifestName(filepath.Base(path)) && !e.Type().IsRegular():
+				return fmt.Errorf("%s is neither a file nor a directory: remove it, or give it another name",
+					printable(path))
+			case isManifestName(filepath.Base(path)):
 				out = append(out, path)
 			}
 			return nil
@@ -155,15 +165,28 @@ func filesBelow(names []string) ([]string, error) {
 	return out, nil
 }
 
-// isManifest says whether a path is a file, or a link to one, that kubectl would read from a directory and that is no
-// kustomization.
-func isManifest(path string) bool {
-	if !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) ||
-		slices.Contains(konfig.RecognizedKustomizationFileNames(), filepath.Base(path)) {
-		return false
-	}
+// isLinkedManifest reports whether a link in a directory is read as the file that it leads to. One that leads out of
+// the directory is refused: whoever writes to the directory may not be who may write there, or who may read it. So is
+// one whose files would be left out without a word. Hidden links, such as the locks of editors, are not read.
+func isLinkedManifest(root, path string) (bool, error) {
+	manifest := isManifestName(filepath.Base(path))
+	hidden := strings.HasPrefix(filepath.Base(path), ".")
 	info, err := os.Stat(path)
-	return err == nil && info.Mode().IsRegular()
+	switch {
+	case err != nil && manifest && !hidden:
+		return false, fmt.Errorf("%s is a link to a file that cannot be read: correct it, or remove it",
+			printable(path))
+	case err != nil, !info.IsDir() && !manifest, info.IsDir() && hidden:
+		return false, nil
+	case !below(root, path):
+		return false, fmt.Errorf("%s is a link out of %s, which tegen does not follow: put the file there, or remove "+
+			"the link and name what it leads to on the command line", printable(path), printable(filepath.Clean(root)))
+	case info.IsDir(): // its files are read where they are
+		return false, nil
+	case !info.Mode().IsRegular():
+		return false, fmt.Errorf("%s is a link to neither a file nor a directory: remove it", printable(path))
+	}
+	return true, nil
 }
 
 func readManifests(stdin io.Reader, names []string) ([]schema.Source, []runtime.Object, error) {
@@ -187,5 +210,33 @@ func readManifests(stdin io.Reader, names []string) ([]schema.Source, []runtime.
 		}
 		objects = append(objects, read...)
 	}
-	return sources, objects, nil
+	return sources, objects, unrendered(objects)
 }
+
+// unrendered reports jobs among objects that are to be applied: no cluster has their kind. 'kustomize build' prints
+// them where it runs no functions.
+func unrendered(objects []runtime.Object) error {
+	var list finding.List
+	for _, o := range objects {
+		u, ok := o.(*unstructured.Unstructured)
+		if !ok || u.GetAnnotations()[localConfig] == "true" {
+			continue
+		}
+		h := dochead.Head{APIVersion: u.GetAPIVersion(), Kind: u.GetKind()}
+		if class := h.Class(); class == dochead.Input || class == dochead.Config {
+			id := u.GetName()
+			if u.GetNamespace() != "" {
+				id = u.GetNamespace() + "/" + id
+			}
+			list = append(list, finding.Finding{
+				Rule: "reference/unrendered", Level: finding.Error, Object: h.Kind + " " + id,
+				Message: "it is an input of tegen, which no cluster has: render it first; kustomize build renders it " +
+					"with --enable-alpha-plugins and --enable-exec alone",
+			})
+		}
+	}
+	return list.Err()
+}
+
+// localConfig is the annotation of what is not applied.
+const localConfig = "config.kubernetes.io/local-config"

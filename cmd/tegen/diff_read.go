@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/kustomize/api/konfig"
 
 	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/origin"
 	"github.com/tegen-dev/tegen/internal/tree"
@@ -67,10 +69,25 @@ func readSide(ctx context.Context, stdin io.Reader, name, other string) ([]map[s
 				errs = append(errs, fmt.Errorf("%s:%d: the key %s is there twice", src.Name, d.Line,
 					strings.Join(d.Path, ".")))
 			}
+			if err := mistaken(o); err != nil {
+				errs = append(errs, err)
+			}
 			all = append(all, o.Object)
 		}
 	}
 	return all, errors.Join(errs...)
+}
+
+// mistaken refuses an object whose head is misspelt: as another object it would differ from what it was.
+func mistaken(o *manifest.Loose) error {
+	var h dochead.Head
+	h.APIVersion, _ = o.Object["apiVersion"].(string)
+	h.Kind, _ = o.Object["kind"].(string)
+	h.Keys = slices.Sorted(maps.Keys(o.Object))
+	if key, problem := h.Problem(); problem != "" {
+		return fmt.Errorf("%s:%d: %s: %s", o.Stream(), o.Line([]string{key}), key, problem)
+	}
+	return nil
 }
 
 // readFiles reads what is on the disk. A directory may be empty, since its last job may have gone.

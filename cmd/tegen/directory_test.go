@@ -1,6 +1,8 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -65,13 +67,17 @@ func TestFreshDirectory(t *testing.T) {
 
 // TestFreshPlace: what an environment says of EFS is completed as what a job says.
 func TestFreshPlace(t *testing.T) {
-	const environment = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\n" +
+	const environment = "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\n" +
 		"spec: {storage: {replace: all, efs: {fileSystem: fs-01234567}}}\n"
 	const job = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\n" +
 		"spec: {image: 'x:1', " +
 		"command: [python, a.py], workers: {replicas: 1}, storage: [{mountPath: /data, dataset: {url: " +
 		"'https://data.acme.example/a.zip'}}]}\n"
-	out, msg, code := tegen(job+environment, "render", "-")
+	file := filepath.Join(t.TempDir(), "environment.yaml")
+	if err := os.WriteFile(file, []byte(environment), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, msg, code := tegen(job, "render", "-", "--environment", file)
 	if code != cli.ExitOK || !strings.Contains(out, "provisioningMode: efs-ap") {
 		t.Errorf("exit %d: %s no access point in:\n%s", code, msg, out)
 	}

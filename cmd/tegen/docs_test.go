@@ -46,8 +46,8 @@ func TestRendezvousStores(t *testing.T) {
 	p := readPage(t, name)
 	place := t.TempDir()
 	for name, text := range map[string]string{
-		"environment.yaml": p.marked(t, "lab/environment.yaml").text, "tegen.yaml": content(t,
-			"overlays/kind/tegen.yaml"),
+		"environment.yaml": p.marked(t, "lab/environment.yaml").text, "tegen.yaml": strings.Replace(content(t,
+			"overlays/kind/tegen.yaml"), "environment: kind", "environment: lab", 1),
 		"kustomization.yaml": "resources: [environment.yaml]\ntransformers: [tegen.yaml]\n",
 	} {
 		if err := os.WriteFile(filepath.Join(place, name), []byte(text), 0o600); err != nil {

@@ -13,19 +13,22 @@ import (
 )
 
 const fnLong = `fn is a KRM function: it reads a ResourceList from standard input and writes it
-back with the objects of every TrainingJob in it. Items pass through; an
-Environment among them is merged into the jobs first; jobs and environments are
-marked local, so that nothing applies them.
+back with the objects of every TrainingJob in it. Objects of other APIs pass
+through. The Environment that the configuration names is merged into the jobs
+first; any other is an error. Jobs and the Environment are marked local, so that
+nothing applies them.
 
 The binary does the same without arguments when it is called tegen-fn, which is
 what kustomize, kpt and a container image need.
 
 Its configuration is one of
-  kind: Generator    spec.generators names the generators to run; none means all;
+  kind: Generator    spec.environment names the Environment among the items;
+                     spec.generators names the generators to run; none means all;
                      spec.jobs: drop leaves jobs out of the answer, for kustomize
   kind: Check        only checks that every reference among the items resolves
   kind: TrainingJob  renders this job
-all of apiVersion tegen.dev/v1alpha1, or a ConfigMap with data.generators.
+all of apiVersion tegen.dev/v1alpha1, or a ConfigMap with data.generators and
+data.environment.
 
 Put it under 'transformers' of a kustomization. kustomize needs
 --enable-alpha-plugins AND --enable-exec: with the first flag alone it runs no
@@ -79,5 +82,5 @@ func runFn(s cli.Streams) error {
 	if err != nil {
 		return fmt.Errorf("reading the ResourceList: %w", err)
 	}
-	return krm.Run(in, s.Out)
+	return krm.Run(in, s.Out, s.Err)
 }

@@ -159,7 +159,8 @@ func runGitOpsArgoCDGenerate(s cli.Streams) error {
 	if len(paths) == 0 {
 		paths[gitops.OverlayVariable] = []string{"."}
 	}
-	outs, err := build(s, paths[gitops.JobVariable], paths[gitops.OverlayVariable], purpose{git: true, yamlOnly: true})
+	outs, err := build(s, input{files: paths[gitops.JobVariable], overlays: paths[gitops.OverlayVariable]},
+		purpose{git: true, yamlOnly: true})
 	if err != nil {
 		return err
 	}

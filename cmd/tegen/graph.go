@@ -27,7 +27,7 @@ const graphExample = `  tegen graph job.yaml -o svg > job.svg
   tegen graph job.yaml | dot -Tpdf > job.pdf`
 
 func newGraphCmd(s cli.Streams) *cobra.Command {
-	var overlays []string
+	var in input
 	formats := map[string]func(*graph.Graph) string{
 		"dot": (*graph.Graph).DOT, "mermaid": (*graph.Graph).Mermaid, "svg": (*graph.Graph).SVG,
 	}
@@ -46,17 +46,18 @@ func newGraphCmd(s cli.Streams) *cobra.Command {
 				return cli.Usagef("unknown output %q: -o of graph is a format, one of %s%s", output,
 					strings.Join(names, ", "), spelling.Suggest(output, names))
 			}
-			return runGraph(s, files, overlays, draw)
+			in.files = files
+			return runGraph(s, in, draw)
 		},
 	}
-	addOverlayFlag(cmd, &overlays, "")
+	addInputFlags(cmd, &in, "")
 	cmd.Flags().StringVarP(&output, "output", "o", output, "format: "+strings.Join(names, ", "))
 	complete(cmd, "output", names...)
 	return cmd
 }
 
-func runGraph(s cli.Streams, files, overlays []string, draw func(*graph.Graph) string) error {
-	outs, err := build(s, files, overlays, purpose{})
+func runGraph(s cli.Streams, in input, draw func(*graph.Graph) string) error {
+	outs, err := build(s, in, purpose{})
 	if err != nil {
 		return err
 	}

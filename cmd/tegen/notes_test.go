@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -214,10 +216,19 @@ func TestNoteOfStore(t *testing.T) {
 	}
 }
 
-// noted are the notes about a job, without positions.
+// noted are the notes about a job, without positions. An Environment behind it is given as such.
 func noted(t *testing.T, text string) string {
 	t.Helper()
-	_, msg, code := tegen(text, "vet", "-")
+	args := []string{"vet", "-"}
+	text, environment, found := strings.Cut(text, "---\n")
+	if found {
+		file := filepath.Join(t.TempDir(), "environment.yaml")
+		if err := os.WriteFile(file, []byte(environment), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		args = append(args, "--environment", file)
+	}
+	_, msg, code := tegen(text, args...)
 	if code != cli.ExitOK {
 		t.Errorf("exit %d:\n%s\nof:\n%s", code, msg, text)
 	}

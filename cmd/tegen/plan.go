@@ -54,7 +54,7 @@ const planExample = `  tegen plan job.yaml
   tegen plan job.yaml --inventory nodes.json -o github`
 
 type planOptions struct {
-	overlays  []string // one at most
+	input     // with one overlay at most
 	inventory []string
 	output    string
 }
@@ -77,10 +77,11 @@ func newPlanCmd(s cli.Streams) *cobra.Command {
 			if err := checkInventory(opts.inventory, files); err != nil {
 				return err
 			}
+			opts.files = files
 			return runPlan(s, painter{s.Out, cmd.Flag(colorFlag).Value}, files, opts)
 		},
 	}
-	addOverlayFlag(cmd, &opts.overlays, "")
+	addInputFlags(cmd, &opts.input, "")
 	cmd.Flags().StringArrayVar(&opts.inventory, "inventory", nil,
 		"file of Nodes and Pods as kubectl prints them, or - for standard input; repeat for more")
 	cmd.Flags().StringVarP(&opts.output, "output", "o", formats[0], "format: "+strings.Join(formats, ", "))
@@ -141,7 +142,7 @@ type placedPlan struct {
 
 // planned is the plan of jobs, with the notes about them.
 func planned(s cli.Streams, files []string, opts planOptions) (p placedPlan, notes finding.List, err error) {
-	outs, notes, err := built(s.In, files, opts.overlays, purpose{})
+	outs, notes, err := built(s.In, opts.input, purpose{})
 	if err != nil {
 		return p, nil, err
 	}

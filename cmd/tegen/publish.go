@@ -188,7 +188,7 @@ func readTree(dir string) ([]oci.File, error) {
 		}
 		objects = append(objects, read...)
 	}
-	return files, errors.Join(render.Broken("", refs.Check(objects)), secrets(objects))
+	return files, errors.Join(render.Broken("", refs.Check(objects)), unrendered(objects), secrets(objects))
 }
 
 // secrets are those whose values everybody could read who can read the artifact.

@@ -18,9 +18,10 @@ import (
 const renderLong = `render turns TrainingJobs into the Kubernetes objects that they need.
 
 Files may hold several documents; a directory stands for the .yaml, .yml and .json
-files in it and below, without kustomizations; "-" reads standard input. An Environment in one
-of them is merged into every job. Jobs come out sorted by namespace and name,
-their objects in a fixed order, the same bytes each time.
+files in it and below, without kustomizations; "-" reads standard input. The
+Environment of --environment is merged into every job; one among jobs is an error.
+Jobs come out sorted by namespace and name, their objects in a fixed order, the
+same bytes each time.
 
 With --overlay the jobs go through a kustomization that has tegen among its
 transformers, as 'kustomize build --enable-alpha-plugins --enable-exec' would do
@@ -67,7 +68,7 @@ const renderExample = `  tegen render job.yaml | kubectl apply -f -
   tegen render --overlay overlays/kind`
 
 type renderOptions struct {
-	overlays     []string
+	input
 	output       string
 	prune, check bool
 
@@ -87,10 +88,11 @@ func newRenderCmd(s cli.Streams) *cobra.Command {
 			if err := opts.validate(files); err != nil {
 				return err
 			}
+			opts.files = files
 			return runRender(s, files, opts)
 		},
 	}
-	addOverlayFlag(cmd, &opts.overlays, "; several with -o")
+	addInputFlags(cmd, &opts.input, "; several with -o")
 	cmd.Flags().StringVarP(&opts.output, "output", "o", "-", "directory to write to, or - for standard output")
 	cmd.Flags().BoolVar(&opts.prune, "prune", false, "remove the folders of jobs that are gone from the directory")
 	cmd.Flags().BoolVar(&opts.check, "check", false,
@@ -117,7 +119,7 @@ func checkDirectory(dir string) error {
 }
 
 func runRender(s cli.Streams, files []string, opts renderOptions) error {
-	outs, err := build(s, files, opts.overlays, purpose{git: opts.toTree(), yamlOnly: true})
+	outs, err := build(s, opts.input, purpose{git: opts.toTree(), yamlOnly: true})
 	if err != nil {
 		return err
 	}

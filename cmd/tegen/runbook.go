@@ -40,7 +40,7 @@ const runbookExample = `  tegen runbook jobs/resnet.yaml --overlay overlays/eks 
   tegen runbook jobs/resnet.yaml --with flux --repo oci://registry.example/team/jobs:eks`
 
 type runbookOptions struct {
-	overlays         []string // one at most
+	input            // with one overlay at most
 	tree, with, repo string
 }
 
@@ -56,10 +56,11 @@ func newRunbookCmd(s cli.Streams) *cobra.Command {
 			if err := opts.check(files); err != nil {
 				return err
 			}
+			opts.files = files
 			return runRunbook(s, files, opts)
 		},
 	}
-	addOverlayFlag(cmd, &opts.overlays, "")
+	addInputFlags(cmd, &opts.input, "")
 	addOptional(cmd, &opts.tree, "tree", "directory", "folder in git that jobs are rendered to (default: rendered, "+
 		"with the name of the overlay)")
 	addOptional(cmd, &opts.repo, "repo", "repository", "address of the git repository, or "+
@@ -79,7 +80,7 @@ func (o *runbookOptions) check(files []string) error {
 			spelling.Suggest(o.with, runbook.Ways))
 	case o.tree != "" && o.with == runbook.Kubectl:
 		return cli.Usagef("--tree is the folder that Argo CD or Flux reads: add --with argocd or --with flux")
-	case slices.Contains(files, "-"):
+	case slices.Contains(append(files, o.environment), "-"):
 		return cli.Usagef("a runbook says where its job is: name a file in the place of -")
 	}
 	if err := o.checkRepo(); err != nil {
@@ -125,7 +126,7 @@ func (o *runbookOptions) checkRepo() error {
 }
 
 func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
-	outs, err := build(s, files, opts.overlays, purpose{git: opts.with != runbook.Kubectl})
+	outs, err := build(s, opts.input, purpose{git: opts.with != runbook.Kubectl})
 	if err != nil {
 		return err
 	}
@@ -136,7 +137,9 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 	if err != nil {
 		return err
 	}
-	to := runbook.Options{Files: files, Tree: opts.tree, With: opts.with, Repo: opts.repo}
+	to := runbook.Options{
+		Files: files, Environment: opts.environment, Tree: opts.tree, With: opts.with, Repo: opts.repo,
+	}
 	if (gitops.Source{URL: opts.repo}).IsOCI() {
 		to.Repo, to.OCI = "", opts.repo
 	}

@@ -18,10 +18,12 @@ Jobs without a mistake may have notes, which render prints on standard error too
 
 A note that more than three jobs have in common is printed for the first of them.
 A job that a patch of the overlay renamed has no line. "-" reads standard input,
-and a directory stands for the .yaml, .yml and .json files in it and below. An
-Environment in one of the files is merged into every job first; with --overlay the
-jobs are checked as that overlay renders them. With several, what only some of
-them have to say ends in their names.` + findingsHelp
+and a directory stands for the .yaml, .yml and .json files in it and below; a link
+out of it is an error. The Environment of --environment is merged into every job
+first; with --overlay the jobs are checked as that overlay renders them, with its
+own. A note names files of jobs that tegen renders and kustomize does not, or the
+other way round. With several overlays, what only some of them have to say ends
+in their names.` + findingsHelp
 
 const vetExample = `  tegen vet jobs
   tegen vet jobs/*.yaml --overlay overlays/eks --overlay overlays/kind
@@ -30,7 +32,7 @@ const vetExample = `  tegen vet jobs
   tegen vet jobs -o sarif > tegen.sarif`
 
 func newVetCmd(s cli.Streams) *cobra.Command {
-	var overlays []string
+	var in input
 	var output string
 	cmd := &cobra.Command{
 		Use:               "vet [FILE|DIR...]",
@@ -40,14 +42,15 @@ func newVetCmd(s cli.Streams) *cobra.Command {
 		Example:           vetExample,
 		ValidArgsFunction: yamlFiles,
 		RunE: func(_ *cobra.Command, files []string) error {
-			outs, notes, err := built(s.In, files, overlays, purpose{yamlOnly: true})
+			in.files = files
+			outs, notes, err := built(s.In, in, purpose{yamlOnly: true})
 			if err == nil {
 				err = refuseUnfilled(outs)
 			}
 			return report(s, finding.Report{Command: "vet", Findings: notes}, output, err)
 		},
 	}
-	addOverlayFlag(cmd, &overlays, "; there may be several")
+	addInputFlags(cmd, &in, "; there may be several")
 	addFindings(cmd, &output)
 	return cmd
 }

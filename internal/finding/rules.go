@@ -36,6 +36,11 @@ var Rules = []Rule{
 		"Correct apiVersion and kind, or leave the document out.",
 	},
 	{
+		"job/environment", "An Environment is among jobs, where nobody named it.",
+		"Put it into a file of its own, and name that with --environment; in an overlay, in spec.environment of the " +
+			"Generator.",
+	},
+	{
 		"job/unknown-field", "No field has this name here.",
 		"Correct the name: 'tegen explain' lists the fields of each section.",
 	},
@@ -122,6 +127,10 @@ var Rules = []Rule{
 		"overlay/base", "Fields of a base do not apply to jobs that are named on the command line.",
 		"Name none of its jobs, or move the fields to the overlay.",
 	},
+	{
+		"overlay/unlisted", "A file of jobs beside those of an overlay is rendered by tegen or kustomize, not by both.",
+		"List the file in the kustomization.yaml that the message names, or name it on the command line.",
+	},
 
 	{"manifest/yaml", "A manifest is not YAML.", "Correct the syntax at the place."},
 	{
@@ -129,6 +138,11 @@ var Rules = []Rule{
 		"Correct it as the message says.",
 	},
 
+	{
+		"reference/unrendered", "A TrainingJob or an Environment is among the objects of a cluster, which has no " +
+			"such kind.",
+		"Render it, and check what is rendered.",
+	},
 	{
 		"reference/missing", "An object refers to one that is not in the set.",
 		"Add it, correct the name, or list it in the annotation tegen.dev/expects if the cluster has it.",

@@ -10,22 +10,25 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // Run is the KRM function: a ResourceList in, a ResourceList out. On an error it has the items as they were and results
 // that say why. Input that is no ResourceList gives an error alone.
-func Run(in []byte, out io.Writer) error {
+//
+// kustomize discards the results, so what the function itself has to note is printed to notes too.
+func Run(in []byte, out, notes io.Writer) error {
 	l, err := readList(in)
 	if err != nil {
 		return fmt.Errorf("reading the ResourceList: %w", err)
@@ -40,6 +43,11 @@ func Run(in []byte, out io.Writer) error {
 	if err := l.write(out, bundles); err != nil {
 		return fmt.Errorf("writing the ResourceList: %w", err)
 	}
+	for _, note := range l.notes {
+		if _, err := fmt.Fprintln(notes, "note: "+note); err != nil {
+			return fmt.Errorf("writing a note: %w", err)
+		}
+	}
 	return failure
 }
 
@@ -53,15 +61,15 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if config.check {
 		return nil, nil, checkItems(l.items)
 	}
-	if err := moved(l.items); err != nil {
+	if err := errors.Join(moved(l.items), hidden(l.items)); err != nil {
 		return nil, nil, err
 	}
-	inputs := l.items
+	inputs := slices.DeleteFunc(slices.Clone(l.items), l.isConfig)
 	// kustomize hands a generator its configuration as an item too.
 	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) {
-		inputs = append(slices.Clone(inputs), config.job)
+		inputs = append(inputs, config.job)
 	}
-	bundles, err := renderItems(inputs, config.generators, nil, render.Jobs)
+	bundles, err := renderItems(inputs, config, nil, render.Jobs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -81,9 +89,17 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if err := errors.Join(unfilled...); err != nil {
 		return nil, nil, err
 	}
-	kept, err := keep(l.items, bundles, len(config.generators) == 0)
+	kept, notes, err := keep(l.items, bundles, len(config.generators) == 0)
 	if err != nil {
 		return nil, nil, err
+	}
+	more, err := partial(bundles, kept, config.generators)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, note := range append(notes, more...) {
+		results = append(results, &framework.Result{Message: note, Severity: framework.Info})
+		l.notes = append(l.notes, note)
 	}
 	if config.dropJobs {
 		kept = slices.DeleteFunc(kept, func(n *yaml.Node) bool {
@@ -145,10 +161,16 @@ func withoutLines(mistakes schema.Errors, words string) error {
 
 // config is what a function's configuration says.
 type config struct {
-	check      bool
-	generators []string
-	dropJobs   bool // in place of marking them as local
-	job        *yaml.Node
+	check       bool
+	generators  []string
+	environment string // the name of the Environment that applies; any other is a mistake
+	dropJobs    bool   // in place of marking them as local
+	job         *yaml.Node
+}
+
+// isConfig reports whether an item is the configuration itself, which kpt has among the files of a package.
+func (l *list) isConfig(n *yaml.Node) bool {
+	return l.config != nil && headOf(n).Class() == dochead.Config && identity(n) == identity(l.config)
 }
 
 // isJob says whether an item is the job that the configuration is.
@@ -163,11 +185,13 @@ type generatorConfig struct {
 	Metadata   any      `json:"metadata"`
 	Generators []string `json:"generators"`
 	Spec       struct {
-		Generators []string `json:"generators"`
-		Jobs       string   `json:"jobs"`
+		Generators  []string `json:"generators"`
+		Environment string   `json:"environment"`
+		Jobs        string   `json:"jobs"`
 	} `json:"spec"`
 	Data struct {
-		Generators string `json:"generators"`
+		Generators  string `json:"generators"`
+		Environment string `json:"environment"`
 	} `json:"data"`
 }
 
@@ -177,13 +201,16 @@ func parseConfig(n *yaml.Node) (config, error) {
 	}
 	kind, version := kind(n), apiVersion(n)
 	switch {
-	case isInput(n) && kind == names.KindTrainingJob:
+	case headOf(n).Class() == dochead.Input && kind == names.KindTrainingJob:
 		return config{job: n}, nil
+	case headOf(n).Class() == dochead.Input:
+		return config{}, fmt.Errorf("the function's configuration is an %s: hand it over as an item, and set "+
+			"spec.environment: %s in a %s", kind, name(n), names.KindGenerator)
 	case version == names.APIVersion && (kind == names.KindGenerator || kind == names.KindCheck), kind == "ConfigMap":
 	default:
-		return config{}, fmt.Errorf("the function's configuration is a %s of %s: must be %s, %s or %s of %s", kind,
-			version,
-			names.KindGenerator, names.KindCheck, names.KindTrainingJob, names.APIVersion)
+		return config{}, fmt.Errorf("the function's configuration is a %s of %s: must be %s, %s or %s of %s%s", kind,
+			version, names.KindGenerator, names.KindCheck, names.KindTrainingJob, names.APIVersion,
+			spelling.Suggest(kind, []string{names.KindGenerator, names.KindCheck, names.KindTrainingJob}))
 	}
 	text, err := texts([]*yaml.Node{n})
 	if err != nil {
@@ -199,6 +226,7 @@ func parseConfig(n *yaml.Node) (config, error) {
 		out.check = true
 	case names.KindGenerator:
 		out.generators = append(g.Generators, g.Spec.Generators...) // with spec or without: the rest is metadata
+		out.environment = g.Spec.Environment
 		switch g.Spec.Jobs {
 		case "", "keep":
 		case "drop":
@@ -207,11 +235,15 @@ func parseConfig(n *yaml.Node) (config, error) {
 			return out, fmt.Errorf("spec.jobs: must be keep or drop, not %q", g.Spec.Jobs)
 		}
 	default:
+		out.environment = g.Data.Environment
 		for name := range strings.SplitSeq(g.Data.Generators, ",") {
 			if name = strings.TrimSpace(name); name != "" {
 				out.generators = append(out.generators, name)
 			}
 		}
+	}
+	if out.environment == schema.AnyEnvironment {
+		return out, errors.New("spec.environment: must be the name of an Environment, not *")
 	}
 	for _, name := range out.generators {
 		if !slices.Contains(generators.Names(), name) {
@@ -222,18 +254,24 @@ func parseConfig(n *yaml.Node) (config, error) {
 	return out, nil
 }
 
-// renderItems renders the TrainingJobs among items, merged with the Environment among them. place, if any, says
-// where a job was written, "" if that is unknown. kustomize and kpt print items anew, so an item's own lines mean
-// nothing. kustomize and kpt write for git, as overlays do.
-func renderItems(items []*yaml.Node, only []string, place func(name, namespace string) string, jobsTo renderer,
+// renderItems renders the TrainingJobs among items, merged with the Environment among them that the configuration
+// names. place, if any, returns where a job was written, "" if that is unknown. kustomize and kpt print items anew, so
+// an item's own lines mean nothing. kustomize and kpt write for git, as overlays do.
+func renderItems(items []*yaml.Node, cfg config, place func(name, namespace string) string, jobsTo renderer,
 ) ([]render.Bundle, error) {
 	var sources []schema.Source
+	named := cfg.environment == ""
 	for i, n := range items {
 		if isInput(n) {
-			sources = append(sources, schema.Source{Name: itemName(n, i), Root: n})
+			sources = append(sources, schema.Source{Name: itemName(n, i), Root: n, Environment: cfg.environment})
+			named = named || kind(n) == names.KindEnvironment && name(n) == cfg.environment
 		}
 	}
 	jobs, err := schema.LoadForGit(sources)
+	if err == nil && !named {
+		err = fmt.Errorf("spec.environment: no Environment is called %q: list its file under resources, or correct "+
+			"the name", cfg.environment)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -250,60 +288,18 @@ func renderItems(items []*yaml.Node, only []string, place func(name, namespace s
 			return item
 		})
 	}
-	return jobsTo(jobs, only)
+	return jobsTo(jobs, cfg.generators)
 }
 
 // renderer is render.Jobs or render.Printed.
 type renderer func(jobs []*schema.Job, only []string) ([]render.Bundle, error)
 
-// keep leaves out what an earlier run of the function made of the same jobs, since kpt hands a function its own output
-// of the last time. Of jobs that are not whole, only the same objects go, since another run may make the others.
-func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) ([]*yaml.Node, error) {
-	jobs, again := map[string]bool{}, map[string]bool{}
-	for _, b := range bundles {
-		jobs[b.Summary.Namespace+"/"+b.Summary.Name] = true
-	}
-	old := func(n *yaml.Node) bool { return jobs[renderedFor(n)] }
-	if !whole && slices.ContainsFunc(items, old) {
-		var err error
-		if again, err = identities(bundles); err != nil {
-			return nil, err
-		}
-	}
-	var out []*yaml.Node
-	for _, n := range items {
-		if !old(n) || !whole && !again[identity(n)] {
-			out = append(out, n)
-		}
-	}
-	return out, nil
-}
-
-// identities are those of the bundles' objects.
-func identities(bundles []render.Bundle) (map[string]bool, error) {
-	out := map[string]bool{}
-	for _, b := range bundles {
-		for _, concern := range b.Objects() {
-			for _, obj := range concern.Objects {
-				gvk, err := manifest.GVK(obj)
-				if err != nil {
-					return nil, err
-				}
-				m, err := meta.Accessor(obj)
-				if err != nil {
-					return nil, fmt.Errorf("naming a %s: %w", gvk.Kind, err)
-				}
-				out[strings.Join([]string{gvk.GroupVersion().String(), gvk.Kind, m.GetNamespace(), m.GetName()},
-					" ")] = true
-			}
-		}
-	}
-	return out, nil
-}
-
 // checkItems checks the references among items that are applied.
 func checkItems(items []*yaml.Node) error {
-	applied := slices.DeleteFunc(slices.Clone(items), func(n *yaml.Node) bool { return isLocal(n) || isInput(n) })
+	applied := slices.DeleteFunc(slices.Clone(items), func(n *yaml.Node) bool {
+		class := headOf(n).Class() // a mistake is for manifest.Read
+		return class == dochead.Input || class == dochead.Config || class == dochead.Foreign && isLocal(n)
+	})
 	docs, err := texts(applied)
 	if err != nil {
 		return err

@@ -9,7 +9,7 @@ import (
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -60,15 +60,34 @@ func label(n *yaml.Node, key string) string {
 }
 func annotations(n *yaml.Node) *yaml.Node { return yamldoc.Field(n, "metadata", "annotations") }
 
-// isInput goes by the group alone, so that the schema refuses another version, which would pass through otherwise.
-func isInput(n *yaml.Node) bool {
-	group, _, _ := strings.Cut(names.APIVersion, "/")
-	known := kind(n) == names.KindTrainingJob || kind(n) == names.KindEnvironment
-	return known && strings.HasPrefix(apiVersion(n), group+"/")
+// headOf is the head of an item.
+func headOf(n *yaml.Node) dochead.Head {
+	h := dochead.Head{APIVersion: apiVersion(n), Kind: kind(n)}
+	if n = yamldoc.Target(n); n != nil && n.Kind == yaml.MappingNode {
+		for i := 0; i < len(n.Content); i += 2 {
+			h.Keys = append(h.Keys, n.Content[i].Value)
+		}
+	}
+	return h
 }
 
-// isLocal says whether nothing applies an item.
-func isLocal(n *yaml.Node) bool { return textOf(yamldoc.Field(annotations(n), localConfig)) == "true" }
+// isInput reports whether the schema reads an item: a job, an Environment, and whatever dochead.Class takes for a
+// mistake, which the schema then refuses. So is a Generator that nobody marked as local: it would configure nothing.
+func isInput(n *yaml.Node) bool {
+	switch headOf(n).Class() {
+	case dochead.Foreign:
+		return false
+	case dochead.Config:
+		return !isLocal(n)
+	}
+	return true
+}
+
+// isLocal says whether nothing applies an item. In an overlay the mark has the name that overlaidFS gave it.
+func isLocal(n *yaml.Node) bool {
+	return textOf(yamldoc.Field(annotations(n), localConfig)) == "true" ||
+		textOf(yamldoc.Field(annotations(n), "internal."+localConfig)) == "true"
+}
 
 // markLocal keeps an item from being applied: no cluster has its kind.
 func markLocal(n *yaml.Node) error {
@@ -87,22 +106,10 @@ func itemName(n *yaml.Node, i int) string {
 	if file := textOf(path); file != "" {
 		return file
 	}
-	if name(n) != "" {
+	if name(n) != "" && kind(n) != "" {
 		return kind(n) + "/" + name(n)
 	}
 	return "items[" + strconv.Itoa(i) + "]"
-}
-
-// renderedFor is the namespace and name of the job that an object was rendered from, "" where tegen did not render it.
-func renderedFor(n *yaml.Node) string {
-	if label(n, names.LabelManagedBy) != names.ManagedBy {
-		return ""
-	}
-	home := namespace(n)
-	if home == "" {
-		home = label(n, names.LabelNamespace)
-	}
-	return home + "/" + names.JobOf(func(key string) string { return label(n, key) })
 }
 
 // identity is what tells an object from every other.

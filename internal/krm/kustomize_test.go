@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	}
 	in, err := io.ReadAll(os.Stdin)
 	if err == nil {
-		err = krm.Run(in, os.Stdout)
+		err = krm.Run(in, os.Stdout, os.Stderr)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
@@ -136,7 +136,7 @@ func overlayCases() map[string]map[string]string {
 			"kustomization.yaml": header + "resources: [job.yaml, environment.yaml, other.yaml]\n" +
 				"transformers: [tegen.yaml, labels.yaml]\n",
 			"job.yaml": job, "environment.yaml": environment, "other.yaml": configMap,
-			"tegen.yaml":  generator,
+			"tegen.yaml":  labGenerator,
 			"labels.yaml": labels,
 		},
 		"a transformer before tegen": {
@@ -181,7 +181,7 @@ func overlayCases() map[string]map[string]string {
 				"  name: lab\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
 			"other.yaml": configMap + "---\n" + strings.Replace(configMap, "  name: settings\n",
 				"  name: notes\n  annotations: {config.kubernetes.io/local-config: \"true\"}\n", 1),
-			"tegen.yaml": generator,
+			"tegen.yaml": labGenerator,
 		},
 		"a local object beside the job, in one file": {
 			"kustomization.yaml": header + "resources: [job.yaml]\ntransformers: [tegen.yaml]\n",
@@ -198,7 +198,7 @@ func overlayCases() map[string]map[string]string {
 				"configMapGenerator: [{name: settings, namespace: ml, literals: [a=b]}]\n" +
 				"transformers: [tegen.yaml, check.yaml]\n",
 			"job.yaml":         job + "  env: [{name: A, configMap: {name: settings, key: a}}]\n",
-			"environment.yaml": environment, "tegen.yaml": generator + "spec: {jobs: drop}\n",
+			"environment.yaml": environment, "tegen.yaml": generator + "spec: {jobs: drop, environment: eu-lab}\n",
 			"check.yaml": strings.Replace(generator, "kind: Generator", "kind: Check", 1),
 		},
 		"tegen written inline": {
@@ -213,7 +213,7 @@ func overlayCases() map[string]map[string]string {
 			"component/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n" +
 				"resources: [environment.yaml]\n",
 			"component/environment.yaml": environment,
-			"tegen.yaml":                 generator,
+			"tegen.yaml":                 labGenerator,
 		},
 		"a check behind tegen": {
 			"kustomization.yaml": header +
@@ -237,7 +237,7 @@ func overlayCases() map[string]map[string]string {
 		},
 		"a kustomization over one with tegen": {
 			"base/kustomization.yaml": header + "resources: [job.yaml, environment.yaml]\ntransformers: [tegen.yaml]\n",
-			"base/job.yaml":           job, "base/environment.yaml": environment, "base/tegen.yaml": generator,
+			"base/job.yaml":           job, "base/environment.yaml": environment, "base/tegen.yaml": labGenerator,
 			"kustomization.yaml": header + "resources: [base, other.yaml]\nlabels: [{pairs: {team: vision}}]\n",
 			"other.yaml":         configMap,
 		},

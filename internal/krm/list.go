@@ -21,7 +21,8 @@ type list struct {
 	version         string
 	items           []*yaml.Node
 	config, results *yaml.Node
-	answered        []byte // in the place of results: a list as YAML
+	answered        []byte   // in the place of results: a list as YAML
+	notes           []string // about the function itself
 }
 
 // readList parses a ResourceList, and refuses what would otherwise be left out without a word: a second document,

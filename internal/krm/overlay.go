@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
+	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
@@ -71,6 +72,7 @@ func overlay(dir string, sources []schema.Source, jobsTo renderer) (*Output, err
 	if err != nil {
 		return nil, err
 	}
+	out.Notes = append(out.Notes, k.unlisted(dir, sources)...)
 	return out, out.check(dir, k)
 }
 
@@ -215,17 +217,26 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", at, err)
 	}
-	if apiVersion(n) == names.APIVersion && (kind(n) == names.KindGenerator || kind(n) == names.KindCheck) {
-		if err := checkObject(n, kind(n)); err != nil {
-			return nil, fmt.Errorf("reading %s: %w", at, err)
-		}
-		return n, nil
+	h := headOf(n)
+	switch key, problem := h.Problem(); {
+	case h.Class() == dochead.Broken && h.APIVersion+h.Kind != "": // of any other form: kustomize refuses it
+		return nil, fmt.Errorf("reading %s: %s: %s", at, key, problem)
+	case h.Class() != dochead.Config:
+		return nil, nil
+	case h.APIVersion != names.APIVersion:
+		return nil, fmt.Errorf("reading %s: apiVersion: must be %s, not %q", at, names.APIVersion, h.APIVersion)
 	}
-	return nil, nil
+	if err := checkObject(n, kind(n)); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", at, err)
+	}
+	return n, nil
 }
 
 // build runs the transformers before tegen in kustomize, then tegen, then those behind it in kustomize again.
 func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output, error) {
+	if err := k.refuseMistakes(sources); err != nil {
+		return nil, err
+	}
 	first := k.types
 	first.Transformers, first.Validators = k.before, nil
 	files, notes, err := k.buildNested(&first, sources)
@@ -252,10 +263,18 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 	}
 	notes = append(notes, more...)
 	var bundles []render.Bundle
-	if k.config != nil {
+	if k.config == nil {
+		if err := k.unrendered(items); err != nil {
+			return nil, err
+		}
+	} else {
 		if outside != nil {
+			given := map[string]bool{}
+			for _, n := range outside {
+				given[identity(n)] = true
+			}
 			items = slices.DeleteFunc(items, func(n *yaml.Node) bool {
-				return kind(n) == names.KindTrainingJob && isInput(n)
+				return kind(n) == names.KindTrainingJob && isInput(n) || given[identity(n)]
 			})
 			items = append(items, outside...)
 		}
@@ -263,6 +282,13 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 		inputs, items = parted(items)
 		if bundles, err = k.render(inputs, sources, jobsTo); err != nil {
 			return nil, err
+		}
+		var said []string
+		if items, said, err = k.kept(items, bundles); err != nil {
+			return nil, err
+		}
+		for _, note := range said {
+			notes = append(notes, finding.Noted(note).At(relative(filepath.Join(k.dir, k.file))))
 		}
 	}
 	var rendered []render.Bundle // those whose objects kustomize has transformed
@@ -286,10 +312,6 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 
 // finish runs the transformers behind tegen over everything.
 func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*yaml.Node, error) {
-	items, err := keep(items, bundles, true)
-	if err != nil {
-		return nil, err
-	}
 	rest, err := stream(items)
 	if err != nil {
 		return nil, err
@@ -307,6 +329,34 @@ func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*
 		return nil, err
 	}
 	return k.kustomize(last, files)
+}
+
+// kept are the items that pass through beside the bundles, and notes about both.
+func (k *kustomization) kept(items []*yaml.Node, bundles []render.Bundle) ([]*yaml.Node, []string, error) {
+	cfg, err := parseConfig(k.config)
+	if err != nil {
+		return nil, nil, err
+	}
+	items, notes, err := keep(items, bundles, len(cfg.generators) == 0)
+	if err != nil {
+		return nil, nil, err
+	}
+	more, err := partial(bundles, items, cfg.generators)
+	return items, append(notes, more...), err
+}
+
+// unrendered refuses inputs of a kustomization whose transformers are without tegen: those below it, which have it, do
+// not render them.
+func (k *kustomization) unrendered(items []*yaml.Node) error {
+	var errs []error
+	for _, n := range items {
+		if isInput(n) {
+			errs = append(errs, fmt.Errorf("reading %s: %s is not rendered: list a %s of %s under transformers there "+
+				"too, or move the file below", relative(filepath.Join(k.dir, k.file)), title(n), names.KindGenerator,
+				names.APIVersion))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // parted are the inputs among items, and the rest.
@@ -364,7 +414,7 @@ func (k *kustomization) render(items []*yaml.Node, sources []schema.Source, jobs
 	if err != nil {
 		return nil, err
 	}
-	bundles, err := renderItems(items, cfg.generators, k.place(sources), jobsTo)
+	bundles, err := renderItems(items, cfg, k.place(sources), jobsTo)
 	var mistakes schema.Errors
 	if errors.As(err, &mistakes) {
 		return nil, k.withPositions(sources, mistakes)
@@ -454,12 +504,11 @@ func writeOut(n *yaml.Node) {
 	}
 }
 
-// stream prints nodes as kustomize does: all but what is marked local, under its own name or the one that overlaidFS
-// gave it.
+// stream prints nodes as kustomize does: all but what is marked local.
 func stream(nodes []*yaml.Node) ([]byte, error) {
 	var applied []*yaml.RNode
 	for _, n := range nodes {
-		if !isLocal(n) && textOf(yamldoc.Field(annotations(n), "internal."+localConfig)) != "true" {
+		if !isLocal(n) {
 			applied = append(applied, yaml.NewRNode(n))
 		}
 	}

@@ -28,6 +28,9 @@ metadata:
         path: tegen-fn
 `
 
+// labGenerator is the same with the Environment of these tests.
+const labGenerator = generator + "spec: {environment: lab}\n"
+
 const job = `apiVersion: tegen.dev/v1alpha1
 kind: TrainingJob
 metadata:

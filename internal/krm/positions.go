@@ -2,6 +2,7 @@ package krm
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,7 +11,9 @@ import (
 	"sync"
 
 	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
@@ -19,41 +22,170 @@ import (
 // withPositions finds the errors again in the files as they were written, where they have lines. An error that comes
 // from a patch has no line there.
 func (k *kustomization) withPositions(sources []schema.Source, fallback schema.Errors) error {
-	all := slices.Clone(sources)
-	for _, path := range inputFiles(k.dir, k.types.Resources) {
-		text, err := readRegular(path)
-		// Of whatever version; what 'tegen install' renders has labels of the same domain, and is no input.
-		if err != nil || !bytes.Contains(text, []byte("tegen.dev/v")) {
-			continue
-		}
-		if len(sources) > 0 && bytes.Contains(text, []byte("kind: "+names.KindTrainingJob)) {
-			continue // the sources replace these
-		}
-		all = append(all, schema.Source{Name: relative(path), Data: yamldoc.JoinSurrogates(text)})
-	}
+	all, _ := k.inputs(sources)
 	if _, err := schema.LoadForGit(all); err != nil {
 		return err
 	}
 	return withoutLines(fallback, "after the patches of "+filepath.Base(k.dir)+": ")
 }
 
-// inputFiles are the files among resources, those of the directories among them included.
-func inputFiles(dir string, resources []string) []string {
+// refuseMistakes reports documents that kustomize would refuse without a position, or that it would pass through
+// although they were meant for tegen.
+func (k *kustomization) refuseMistakes(sources []schema.Source) error {
+	all, mistaken := k.inputs(sources)
+	if !mistaken {
+		return nil
+	}
+	_, err := schema.LoadForGit(all)
+	var mistakes schema.Errors
+	if errors.As(err, &mistakes) { // less what patches may mend
+		if heads := slices.DeleteFunc(slices.Clone(mistakes), func(e schema.Error) bool {
+			return strings.HasPrefix(e.Path, "spec")
+		}); len(heads) > 0 {
+			return heads
+		}
+	}
+	return err
+}
+
+// inputs are what the schema reads of the sources and of the files of the overlay, less those of kustomizations below
+// that have tegen themselves, and whether one of them is surely a mistake. The jobs of the overlay are left out where
+// sources are there: these take their place.
+func (k *kustomization) inputs(sources []schema.Source) (all []schema.Source, mistaken bool) {
+	given := map[string]bool{}
+	for _, src := range sources {
+		given[real(src.Name)] = true
+		text, wrong := inputsOf(src.Name, src.Data, false)
+		all = append(all, schema.Source{Name: src.Name, Data: text})
+		mistaken = mistaken || wrong
+	}
+	named := ""
+	if cfg, err := parseConfig(k.config); err == nil {
+		named = cfg.environment
+	}
+	own := k.types
+	own.Resources = nil
+	for i, r := range k.types.Resources {
+		if k.nested[i] == nil {
+			own.Resources = append(own.Resources, r)
+		}
+	}
+	for _, path := range inputFiles(k.dir, &own) {
+		text, err := readRegular(path)
+		if err != nil || given[real(path)] {
+			continue // kustomize reports it; or it was read already
+		}
+		text, wrong := inputsOf(relative(path), yamldoc.JoinSurrogates(text), true)
+		replaced := len(sources) > 0 && bytes.Contains(text, []byte("kind: "+names.KindTrainingJob))
+		if !wrong && (len(text) == 0 || replaced) {
+			continue
+		}
+		all = append(all, schema.Source{Name: relative(path), Data: text, Environment: named})
+		mistaken = mistaken || wrong
+	}
+	return all, mistaken
+}
+
+// inputsOf is the text of a file with an empty line in the place of each line of a document that is not for tegen, nil
+// where no document is, and whether one is surely a mistake: its head is, or it is an Environment where none may be.
+func inputsOf(name string, text []byte, environments bool) (kept []byte, mistaken bool) {
+	some := false
+	for _, doc := range yamldoc.Split(name, text) {
+		h, local, known := headIn(doc)
+		class := h.Class()
+		if !known || class == dochead.Foreign || class == dochead.Config && local {
+			kept = append(kept, bytes.Repeat([]byte("\n"), bytes.Count(doc.Text, []byte("\n")))...)
+			continue
+		}
+		some = true
+		kept = append(kept, doc.Text...)
+		mistaken = mistaken || class != dochead.Input || h.Kind == names.KindEnvironment && !environments ||
+			!slices.Contains(h.Keys, "metadata")
+	}
+	if !some {
+		return nil, false
+	}
+	return kept, mistaken
+}
+
+// headIn is the head of a document, and whether it is marked as local. Neither is known of a document without content,
+// nor of one that is no mapping or no YAML, which kustomize refuses. A document that is written as most are is
+// not parsed.
+func headIn(doc yamldoc.Document) (h dochead.Head, local, known bool) {
+	if h, ok := scanned(doc); ok && h.Class() != dochead.Config {
+		return h, false, true
+	}
+	n, err := doc.Parse()
+	if n = yamldoc.Target(n); err != nil || n == nil || n.Kind != yaml.MappingNode {
+		return h, false, false
+	}
+	return headOf(n), isLocal(n), true
+}
+
+// scanned is the head of a document with a line for each key of the object at the left edge, and plain values.
+func scanned(doc yamldoc.Document) (h dochead.Head, ok bool) {
+	for line := range bytes.Lines(doc.Text) {
+		if strings.IndexByte(" \t#\r\n-", line[0]) >= 0 {
+			continue
+		}
+		key, value, found := strings.Cut(strings.TrimRight(string(line), "\r\n"), ":")
+		if !found || value != "" && value[0] != ' ' || !isPlain(key) {
+			return h, false
+		}
+		value = strings.TrimSpace(value)
+		switch key {
+		case "apiVersion":
+			h.APIVersion = value
+		case "kind":
+			h.Kind = value
+		default:
+			value = ""
+		}
+		if !isPlain(value) || value == "null" || slices.Contains(h.Keys, key) {
+			return h, false
+		}
+		h.Keys = append(h.Keys, key)
+	}
+	return h, len(h.Keys) > 0
+}
+
+// isPlain reports whether a text is surely itself in YAML.
+func isPlain(text string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '.' && r != '/'
+	})
+}
+
+// inputFiles are the files among the resources of a kustomization, those of the directories among them and of its
+// components included.
+func inputFiles(dir string, t *types.Kustomization) []string {
 	var out []string
-	for _, name := range resources {
+	for i, name := range slices.Concat(t.Resources, t.Components) {
 		path := filepath.Join(dir, name)
 		info, err := os.Stat(path)
 		switch {
 		case err != nil:
-		case !info.IsDir():
+		case !info.IsDir() && i < len(t.Resources):
 			out = append(out, path)
-		default:
+		case info.IsDir():
 			if _, below, err := readFile(path); err == nil {
-				out = append(out, inputFiles(path, below.Resources)...)
+				out = append(out, inputFiles(path, &below)...)
 			}
 		}
 	}
 	return out
+}
+
+// real is the absolute name of a file without links, the name itself if there is no such file.
+func real(name string) string {
+	path, err := filepath.EvalSymlinks(name)
+	if err == nil {
+		path, err = filepath.Abs(path)
+	}
+	if err != nil {
+		return name
+	}
+	return path
 }
 
 // relative names a file as a person here would.

@@ -82,6 +82,9 @@ func TestSources(t *testing.T) {
 			}
 			for _, all := range []map[string]string{listed, outside} {
 				all["tegen.yaml"], all["other.yaml"] = generator, configMap
+				if files["component/environment.yaml"] != "" {
+					all["tegen.yaml"] = strings.Replace(labGenerator, "lab", "c-lab", 1) // with the component's prefix
+				}
 			}
 			listed["kustomization.yaml"] = header + "resources: [other.yaml, " + strings.Join(names, ", ") + "]\n" +
 				"transformers: [tegen.yaml]\n" + files["overlay"]
@@ -89,8 +92,11 @@ func TestSources(t *testing.T) {
 			outside["kustomization.yaml"] = header + "resources: [other.yaml, job-0.yaml]\n" +
 				"transformers: [tegen.yaml]\n" + files["overlay"]
 			out, err := krm.Overlay(folder(t, outside), sources)
-			if err != nil || len(out.Notes) > 0 {
-				t.Fatalf("%v, notes %q", err, out.Notes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(out.Notes) > 0 {
+				t.Fatalf("notes %q", out.Notes)
 			}
 			var got strings.Builder
 			if err := out.Write(&got); err != nil {

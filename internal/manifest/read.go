@@ -4,13 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -61,7 +64,11 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 		return nil, d.decodeError(at, "a document", text, err)
 	}
 	if head.APIVersion == "" || head.Kind == "" {
-		return nil, d.errorAt(at, errors.New("reading a document: apiVersion or kind is missing"))
+		return nil, d.errorAt(at, errors.New("reading a document: apiVersion or kind is missing"+misspelt(text)))
+	}
+	h := dochead.Head{APIVersion: head.APIVersion, Kind: head.Kind}
+	if key, problem := h.Problem(); problem != "" && !d.lenient {
+		return nil, d.errorAt(at.Add(key), fmt.Errorf("reading a document: %s: %s", key, problem))
 	}
 	gv, err := schema.ParseGroupVersion(head.APIVersion)
 	if err != nil {
@@ -107,6 +114,16 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 	}
 	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 	return append(objs, obj), nil
+}
+
+// misspelt ends the message about an object without apiVersion or kind with the key that was most likely meant.
+func misspelt(text []byte) string {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil {
+		return ""
+	}
+	h := dochead.Head{Keys: slices.Sorted(maps.Keys(fields))}
+	return h.Hint("apiVersion") + h.Hint("kind")
 }
 
 // title is an object's kind, and its name where a file of many objects may have no lines to speak of.

@@ -74,6 +74,7 @@ func bundlesOf(job, environment string) ([]render.Bundle, error) {
 	if strings.TrimSpace(environment) != "" {
 		sources = append(sources, schema.Source{
 			Name: EnvironmentFile, Data: yamldoc.JoinSurrogates([]byte(environment)),
+			Environment: schema.AnyEnvironment,
 		})
 	}
 	jobs, err := schema.Load(sources)

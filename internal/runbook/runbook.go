@@ -29,16 +29,17 @@ var Ways = []string{Kubectl, ArgoCD, Flux}
 
 // Options say where a job is and how it gets into a cluster. Names of files are as on a command line.
 type Options struct {
-	Files   []string
-	Overlay string // "" where there is none
-	Tree    string // the folder in git that jobs are rendered to, for Argo CD and Flux
-	With    string // one of Ways
-	Repo    string // address of the git repository; "" where the shell is to say it
-	OCI     string // where the folder is published, oci://registry/repository:tag, in place of a git repository
-	Cluster *Cluster
-	Alone   string   // the file that holds this job and no other, "" where there is none
-	All     []string // the directories from which all jobs of Tree are rendered, where IsAll
-	IsAll   bool
+	Files       []string
+	Overlay     string // "" where there is none
+	Environment string // file of the Environment, "" for none
+	Tree        string // the folder in git that jobs are rendered to, for Argo CD and Flux
+	With        string // one of Ways
+	Repo        string // address of the git repository; "" where the shell is to say it
+	OCI         string // where the folder is published, oci://registry/repository:tag, in place of a git repository
+	Cluster     *Cluster
+	Alone       string   // the file that holds this job and no other, "" where there is none
+	All         []string // the directories from which all jobs of Tree are rendered, where IsAll
+	IsAll       bool
 }
 
 // section is a heading with what stands below it.

@@ -22,15 +22,15 @@ func Nearest(word string, candidates []string) string {
 		distance = 1
 	}
 	for _, c := range candidates {
-		if d := editDistance(strings.ToLower(word), strings.ToLower(c)); d <= distance && (best == "" || d < distance) {
+		if d := Distance(strings.ToLower(word), strings.ToLower(c)); d <= distance && (best == "" || d < distance) {
 			best, distance = c, d
 		}
 	}
 	return best
 }
 
-// editDistance counts the insertions, deletions, substitutions and swaps of neighbours between two words.
-func editDistance(a, b string) int {
+// Distance counts the insertions, deletions, substitutions and swaps of neighbours between two words.
+func Distance(a, b string) int {
 	if len(a) > 64 || len(b) > 64 { // no field or value is that long
 		return 64
 	}

@@ -21,7 +21,14 @@ type Source struct {
 	Name string
 	Data []byte
 	Root *yaml.Node
+
+	// Environment is the name of the Environment that may be in it, AnyEnvironment for a file of nothing but one. Any
+	// other Environment is a mistake, since it would change the jobs of everybody.
+	Environment string
 }
+
+// AnyEnvironment is no name of an object.
+const AnyEnvironment = "*"
 
 // Document is one YAML document: its tree, as far as it could be read, and what could not.
 type Document struct {

@@ -84,6 +84,7 @@ metadata:
   annotations:
     config.kubernetes.io/function: |
       exec: {path: tegen, args: [fn]}
+spec: {environment: lab}
 `,
 }
 

@@ -1,0 +1,249 @@
+package krm
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/dochead"
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+)
+
+// keep leaves out what an earlier run of the function made of the same jobs, since kpt hands a function its own output
+// of the last time: the objects that are rendered now, and those that the job could have rendered before it changed. Of
+// jobs that are not whole, only the same objects go, since another run may make the others. Labels alone prove
+// nothing: what has those of a job and cannot be its own passes through, with a note.
+func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) (kept []*yaml.Node, notes []string, err error) {
+	jobs := map[string]bool{}
+	for _, b := range bundles {
+		jobs[b.Summary.Namespace+"/"+b.Summary.Name] = true
+	}
+	labelled := func(n *yaml.Node) bool { of, job := renderedFor(n); return job != "" && jobs[of+"/"+job] }
+	if !slices.ContainsFunc(items, labelled) {
+		return slices.Clone(items), nil, nil
+	}
+	again := map[string]bool{}
+	for _, b := range bundles {
+		objects, err := read(b)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, obj := range objects {
+			id, err := identityOf(obj)
+			if err != nil {
+				return nil, nil, err
+			}
+			again[id] = true
+		}
+	}
+	for _, n := range items {
+		switch {
+		case !labelled(n):
+		case again[identity(n)], whole && canBeRendered(n):
+			continue
+		case !canBeRendered(n):
+			_, job := renderedFor(n)
+			notes = append(notes, fmt.Sprintf("%s: it has the labels of job %s, which does not render it, and stays "+
+				"as it is: remove it if an earlier tegen rendered it, else its labels", title(n), job))
+		}
+		kept = append(kept, n)
+	}
+	return kept, notes, nil
+}
+
+// renderedFor is the namespace and name of the job whose labels an object has, "" where they do not name tegen.
+func renderedFor(n *yaml.Node) (home, job string) {
+	if label(n, names.LabelManagedBy) != names.ManagedBy {
+		return "", ""
+	}
+	if home = namespace(n); home == "" {
+		home = label(n, names.LabelNamespace)
+	}
+	return home, names.JobOf(func(key string) string { return label(n, key) })
+}
+
+// ofJobs are the kinds of Kubernetes itself that a job is rendered to, by group; ofClusters those among them that are
+// in no namespace. Other kinds are in package apis.
+var (
+	ofJobs = map[string][]string{
+		"": {
+			"Namespace", "ServiceAccount", "Service", "Pod", "ConfigMap", "Secret", "PersistentVolume",
+			"PersistentVolumeClaim",
+		},
+		"apps":                      {"Deployment", "StatefulSet"},
+		"batch":                     {"Job"},
+		"networking.k8s.io":         {"NetworkPolicy"},
+		"policy":                    {"PodDisruptionBudget"},
+		"rbac.authorization.k8s.io": {"Role", "RoleBinding"},
+		"storage.k8s.io":            {"StorageClass"},
+	}
+	ofClusters = []string{"Namespace", "PersistentVolume", "StorageClass"}
+)
+
+// canBeRendered reports whether an object with a job's labels is one that the job, with whatever fields, is rendered to
+// under a name that tegen chooses. Of ConfigMaps and Secrets these are only the ones of the ssh keys.
+func canBeRendered(n *yaml.Node) bool {
+	home, job := renderedFor(n)
+	group, _, grouped := strings.Cut(apiVersion(n), "/")
+	if !grouped {
+		group = ""
+	}
+	custom := slices.ContainsFunc(apis.Kinds, func(k apis.Kind) bool { return k.Group == group && k.Kind == kind(n) })
+	if !custom && !slices.Contains(ofJobs[group], kind(n)) {
+		return false
+	}
+	if (namespace(n) == "") != slices.Contains(ofClusters, kind(n)) {
+		return false
+	}
+	own := job
+	switch kind(n) {
+	case "Namespace":
+		return name(n) == home
+	case "PersistentVolume", "StorageClass":
+		own = home + "-" + job
+	case "ConfigMap", "Secret":
+		own = job + "-ssh"
+	}
+	return name(n) == own || strings.HasPrefix(name(n), own+"-")
+}
+
+// partial checks what some of the generators made, together with what is beside it. References to what the others make
+// are noted, since something else has to make that. Generators that make nothing of any job are a mistake.
+func partial(bundles []render.Bundle, beside []*yaml.Node, only []string) (notes []string, err error) {
+	if len(only) == 0 || len(bundles) == 0 {
+		return nil, nil
+	}
+	var all []runtime.Object
+	made := map[string]bool{}
+	var idle []string
+	for _, b := range bundles {
+		objects, err := read(b)
+		if err != nil {
+			return nil, err
+		}
+		if len(objects) == 0 {
+			idle = append(idle, b.Summary.Name)
+		}
+		for _, obj := range objects {
+			gvk, err := manifest.GVK(obj)
+			if err != nil {
+				return nil, err
+			}
+			m, err := meta.Accessor(obj)
+			if err != nil {
+				return nil, fmt.Errorf("naming a %s: %w", gvk.Kind, err)
+			}
+			made[gvk.Kind+" "+m.GetNamespace()+"/"+m.GetName()] = true
+		}
+		all = append(all, objects...)
+	}
+	list := strings.Join(only, ", ")
+	if len(idle) == len(bundles) {
+		return nil, fmt.Errorf("spec.generators: %s: nothing is rendered of %s: name the generators that its fields "+
+			"need, or leave generators out for all of them", list, few(idle))
+	}
+	if len(idle) > 0 {
+		notes = append(notes, fmt.Sprintf("spec.generators: %s: nothing is rendered of %s", list, few(idle)))
+	}
+	said := map[string]bool{}
+	for _, broken := range refs.Check(append(all, applied(beside)...)) {
+		if made[broken.From] && !said[broken.To] {
+			said[broken.To] = true
+			notes = append(notes, fmt.Sprintf("%s: %s: %s is not among what the generators %s make: have another run "+
+				"of tegen make it, or leave generators out for all of them", broken.From, broken.Field, broken.To,
+				list))
+		}
+	}
+	return notes, nil
+}
+
+// applied are the items that are objects for a cluster. What cannot be decoded is left out: only references to it are
+// looked for.
+func applied(items []*yaml.Node) (objects []runtime.Object) {
+	for _, n := range items {
+		if isLocal(n) || isInput(n) {
+			continue
+		}
+		docs, err := texts([]*yaml.Node{n})
+		if err != nil {
+			continue
+		}
+		if read, err := manifest.ReadPrinted(title(n), []byte(docs[0])); err == nil {
+			objects = append(objects, read...)
+		}
+	}
+	return objects
+}
+
+// read are the objects of a bundle's files. Its job may be released already.
+func read(b render.Bundle) (objects []runtime.Object, err error) {
+	for _, f := range b.Files {
+		more, err := manifest.Read(f.Concern, f.YAML)
+		if err != nil {
+			return nil, err
+		}
+		objects = append(objects, more...)
+	}
+	return objects, nil
+}
+
+// identityOf is identity of what is no item yet.
+func identityOf(obj runtime.Object) (string, error) {
+	gvk, err := manifest.GVK(obj)
+	if err != nil {
+		return "", err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return "", fmt.Errorf("naming a %s: %w", gvk.Kind, err)
+	}
+	return strings.Join([]string{gvk.GroupVersion().String(), gvk.Kind, m.GetNamespace(), m.GetName()}, " "), nil
+}
+
+// title names an item in a message.
+func title(n *yaml.Node) string {
+	if namespace(n) == "" {
+		return kind(n) + " " + name(n)
+	}
+	return kind(n) + " " + namespace(n) + "/" + name(n)
+}
+
+// few is a text of the first of many names.
+func few(all []string) string {
+	const enough = 3
+	if len(all) <= enough {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:enough], ", "), len(all)-enough)
+}
+
+// hidden refuses lists that have inputs among their items: kustomize takes a list apart, and a function is handed its
+// parts; in one that comes as it is, nothing would render them.
+func hidden(items []*yaml.Node) error {
+	var errs []error
+	for i, n := range items {
+		list := yamldoc.Target(yamldoc.Field(n, "items"))
+		if list == nil || list.Kind != yaml.SequenceNode || !strings.HasSuffix(kind(n), "List") {
+			continue
+		}
+		for _, item := range list.Content {
+			item = yamldoc.Target(item)
+			// Items of a list of one kind may leave apiVersion and kind out.
+			if kind(item) != "" && apiVersion(item) != "" && headOf(item).Class() != dochead.Foreign {
+				errs = append(errs, fmt.Errorf("%s: items: %s is in a List, where it is not rendered: make it an item "+
+					"of the ResourceList, as a document of its own", itemName(n, i), title(item)))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}

@@ -276,7 +276,7 @@ func renderItems(items []*yaml.Node, cfg config, place func(name, namespace stri
 		return nil, err
 	}
 	for _, job := range jobs {
-		job.AddInput(only...)
+		job.AddInput(cfg.generators...)
 		// nothing else of the job is kept
 		item, name, namespace := job.Source(), strings.Clone(job.Metadata.Name), strings.Clone(job.Metadata.Namespace)
 		job.Relocate(func() string {

@@ -29,7 +29,7 @@ func TestFailureRules(t *testing.T) {
 	}{
 		"a disruption of one group": {
 			rules: uncounted, lead: onDisruption,
-			want: []string{"ignoreDisruptions: true", "restartAll: uncounted"}, not: []string{"rules:", "dropped"},
+			want: []string{"ignoreDisruptions: true", "restartAll: uncounted"}, not: []string{"  rules:", "dropped"},
 		},
 		"a disruption that counts": {
 			restarts: 2, lead: onDisruption, want: []string{"restartAll: 2", "podFailurePolicy.rules", "dropped"},

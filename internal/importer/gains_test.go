@@ -141,7 +141,8 @@ func reportsGain(notes []importer.Note, path, value string) bool {
 			if n.Field != "" && strings.HasSuffix(n.Field, "."+last) {
 				return true
 			}
-			if last == "image" && strings.Contains(n.Why, value) || last == "backoffLimit" && strings.Contains(n.Why, last) {
+			if last == "image" && strings.Contains(n.Why, value) ||
+				last == "backoffLimit" && strings.Contains(n.Why, last) {
 				return true
 			}
 			continue

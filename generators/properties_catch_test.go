@@ -85,8 +85,10 @@ func TestPropertiesCatch(t *testing.T) {
 			}
 		}},
 		{
-			"limits", "no disk limit",
-			func(o []runtime.Object) { delete(container(o).Resources.Limits, corev1.ResourceEphemeralStorage) },
+			"limits", "disk without a limit",
+			func(o []runtime.Object) {
+				container(o).Resources.Requests[corev1.ResourceEphemeralStorage] = *resourceOf(1)
+			},
 		},
 		{"helpers", "one asks for more than the worker", func(o []runtime.Object) {
 			trainer(o).Spec.Template.Spec.InitContainers[0].Resources.Requests[corev1.ResourceCPU] = *resourceOf(2)

@@ -404,7 +404,8 @@ var tegens = func() []string {
 	return names
 }()
 
-// limits: a container's requests equal its limits, unless its author says otherwise of its role.
+// limits: a container's requests equal its limits, unless its author says otherwise of its role. It may have neither
+// of local disk.
 func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
@@ -419,6 +420,9 @@ func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 			} {
 				limit, ok := c.Resources.Limits[name]
 				request := c.Resources.Requests[name]
+				if name == corev1.ResourceEphemeralStorage && !ok && request.IsZero() {
+					continue
+				}
 				if !ok || limit.Sign() <= 0 || limit.Cmp(request) != 0 {
 					wrong = append(wrong, fmt.Sprintf("%s: container %s: %s: request %s, limit %s", p.from, c.Name,
 						name, request.String(), limit.String()))

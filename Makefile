@@ -17,8 +17,8 @@ build: ## Build bin/tegen, bin/tegen-fn, the function without arguments, and bin
 	go build -trimpath -o bin/tegen-rendezvous ./cmd/tegen-rendezvous
 	ln -sf tegen bin/tegen-fn
 
-# Twice as many packages as cores at a time, since a test that waits needs none. No target vets: "make lint" runs all
-# analyzers of go vet by the linter govet.
+# Twice as many packages as cores at a time, since a test that waits needs none. -vet=off, because vet analyzes
+# all dependencies too: "make lint" runs the same analyzers once, with the linter govet.
 .PHONY: test
 test: ## Run the tests (about 6 minutes where nothing is built yet)
 	@echo "a package has its line when its tests are over; the first run compiles for minutes in silence"

@@ -32,7 +32,7 @@ mkdir -p bin
 make images IMAGES=tegen,tegen-rendezvous,tegen-scheduler ARCHITECTURES="$(go env GOARCH)" REGISTRY= TAG=
 go build -o bin/lab ./test/node/cmd/lab
 go build -o bin/tegen ./cmd/tegen
-go test -c -o bin/e2e-node.test ./test/e2e/node
+go test -vet=off -c -o bin/e2e-node.test ./test/e2e/node
 # Controllers take minutes to compile; build those of the scenarios that will run.
 controllers=()
 while read -r scenario; do

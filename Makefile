@@ -17,8 +17,8 @@ build: ## Build bin/tegen, bin/tegen-fn, the function without arguments, and bin
 	go build -trimpath -o bin/tegen-rendezvous ./cmd/tegen-rendezvous
 	ln -sf tegen bin/tegen-fn
 
-# Twice as many packages as cores at a time, since a test that waits needs none. "make lint" vets: the command would do
-# so again, and in every package that is linked.
+# Twice as many packages as cores at a time, since a test that waits needs none. -vet=off, because vet analyzes
+# all dependencies too: "make lint" runs the same analyzers once, with the linter govet.
 .PHONY: test
 test: ## Run the tests (about 6 minutes where nothing is built yet)
 	@echo "a package has its line when its tests are over; the first run compiles for minutes in silence"
@@ -28,7 +28,7 @@ test: ## Run the tests (about 6 minutes where nothing is built yet)
 .PHONY: e2e
 e2e: ## Run the tests on a real control plane, which is built on first use (about 15 minutes)
 	go run ./test/cluster/cmd/up --build
-	TEGEN_E2E=1 go test -v -count=1 -timeout 40m -p 1 ./test/cluster/... ./test/e2e/...
+	TEGEN_E2E=1 go test -vet=off -v -count=1 -timeout 40m -p 1 ./test/cluster/... ./test/e2e/...
 
 # The roots are made before any test's time runs, and named by what makes or finds them.
 .PHONY: e2e-torch
@@ -38,17 +38,17 @@ e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB 
 
 .PHONY: e2e-node
 e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about 30 minutes at first, then 10)
-	test/node/run.sh
+	test/node/run.sh $(if $(SCENARIOS),-test.run '^($(SCENARIOS))$$')
 
 .PHONY: e2e-gitops
 e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (Linux; builds both at first, then 8 minutes)
 	test/gitops/setup.sh
 	go run ./test/cluster/cmd/up --build source-controller kustomize-controller argocd jobset training-operator
-	TEGEN_GITOPS=1 go test -v -count=1 -timeout 40m ./test/e2e/gitops
+	TEGEN_GITOPS=1 go test -vet=off -v -count=1 -timeout 40m ./test/e2e/gitops
 
 .PHONY: e2e-operators
 e2e-operators: ## Try rendered jobs under every controller that the cluster of KUBECONFIG has
-	TEGEN_OPERATORS=1 go test -v -count=1 -timeout 90m ./test/e2e/operators
+	TEGEN_OPERATORS=1 go test -vet=off -v -count=1 -timeout 90m ./test/e2e/operators
 
 # Those that test/cluster can start, on a control plane of their own.
 OPERATORS := jobset,trainer,training-operator,training-operator-1.8
@@ -81,12 +81,11 @@ verify: ## Check formatting, modules and the schema, and every golden file with 
 	go mod verify
 	$(TOOLS) golangci-lint fmt --diff
 	$(TOOLS) cue vet ./schema
-	TEGEN_CONFORMANCE=1 go test -count=1 ./test/conformance
+	TEGEN_CONFORMANCE=1 go test -vet=off -count=1 ./test/conformance
 
 .PHONY: lint
 lint: ## Run the linters
 	@echo "linting: the first run downloads and compiles the linters, which takes minutes and says nothing"
-	go vet ./...
 	$(TOOLS) golangci-lint run ./...
 
 .PHONY: fmt
@@ -145,7 +144,7 @@ push: ## Build the images and push them to REGISTRY, such as ghcr.io/acme, with 
 .PHONY: e2e-images
 e2e-images: ## Build the images from two clones of HEAD, compare, and run them where podman is (minutes each)
 	TEGEN_IMAGES="$(IMAGES)" TEGEN_ARCHITECTURES="$(ARCHITECTURES)" \
-		go test -v -count=1 -timeout 60m -run TestImages ./images
+		go test -vet=off -v -count=1 -timeout 60m -run TestImages ./images
 
 # A release has all platforms and images; a snapshot, without VERSION, those that PLATFORMS and IMAGES name.
 .PHONY: release
@@ -155,7 +154,7 @@ release: ## Write all files of the release VERSION, or of a snapshot, to dist/re
 
 .PHONY: e2e-release
 e2e-release: ## Make a snapshot for this machine from two clones of HEAD, compare, and render with its archive (minutes)
-	TEGEN_RELEASE=1 go test -v -count=1 -timeout 60m -run TestSnapshot ./release
+	TEGEN_RELEASE=1 go test -vet=off -v -count=1 -timeout 60m -run TestSnapshot ./release
 
 .PHONY: push-release
 push-release: ## Push the images of dist/release to REGISTRY, which it was made for

@@ -106,12 +106,13 @@ func requireRenders(t *testing.T, root, tegen string, files map[string]string) {
 	}
 }
 
-// output runs a program without what a developer's settings add, and returns what it prints.
+// output runs a program without what a developer's settings add, and returns what it prints. It compiles with
+// -trimpath, as the release does, to share the build cache.
 func output(t *testing.T, dir, name string, args ...string) string {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "GOFLAGS=-mod=readonly", "TMPDIR="+t.TempDir())
+	cmd.Env = append(os.Environ(), "GOFLAGS=-trimpath", "TMPDIR="+t.TempDir())
 	var words bytes.Buffer
 	cmd.Stderr = &words
 	out, err := cmd.Output()

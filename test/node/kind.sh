@@ -25,7 +25,7 @@ docker build -t tegen-test-worker:1 test/node/image
 architecture=$(go env GOARCH)
 make images IMAGES=tegen-scheduler,tegen-rendezvous ARCHITECTURES="$architecture" REGISTRY= TAG=latest
 mkdir -p bin
-go test -c -o bin/e2e-node.test ./test/e2e/node
+go test -vet=off -c -o bin/e2e-node.test ./test/e2e/node
 
 # The further nodes go into the list of nodes that the file begins. Beside them the first takes no pods, so that two are
 # for all scenarios where each has two cores, and three for those that want their own.

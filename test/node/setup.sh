@@ -33,6 +33,8 @@ keep_services() {
 [ "$(uname -s)" = Linux ] || die "this needs Linux: containers are its own"
 [ "$(id -u)" = 0 ] || die "this needs root: it installs packages"
 command -v apt-get >/dev/null || die "this needs apt: the runtime and the image of workers are Debian's"
+unshare --mount --net --pid --fork mount -t tmpfs tegen /mnt 2>/dev/null ||
+	die "this needs namespaces and mounts, which this container does not allow; use a privileged one"
 release=$(. /etc/os-release && printf '%s %s' "${ID-}" "${VERSION_ID-}")
 [ "$release" = "debian 12" ] ||
 	die "this is ${release:-an unknown system}; the image of workers is made of Debian 12's packages"

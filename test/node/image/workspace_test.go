@@ -104,10 +104,16 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// parameterServers runs a program of MXNet's in every role at once. It returns what each said, or how it ended.
-func parameterServers(t *testing.T, servers int, workers ...string) (said []event, failed []string) {
+// parameterServers runs an MXNet program in every role at once. serve is the command of the scheduler and the servers;
+// nil means that of the workers. It returns the events of all roles and the errors of those that failed.
+func parameterServers(t *testing.T, serve []string, servers int, workers ...string) (said []event, failed []string) {
 	t.Helper()
+	work := []string{python, workspace(t) + "/train_cifar10.py", "--kv-store=dist_sync"}
+	if serve == nil {
+		serve = work
+	}
 	shared := []string{
+		"PATH=" + shim(t, "python", "exec "+python+` "$@"`) + ":" + os.Getenv("PATH"),
 		"DMLC_PS_ROOT_URI=localhost", "DMLC_PS_ROOT_PORT=" + freePort(t), "DMLC_USE_KUBERNETES=1",
 		fmt.Sprintf("DMLC_NUM_SERVER=%d", servers), fmt.Sprintf("DMLC_NUM_WORKER=%d", len(workers)),
 	}
@@ -123,9 +129,12 @@ func parameterServers(t *testing.T, servers int, workers ...string) (said []even
 		out *bytes.Buffer
 	}
 	var all []running
-	for _, role := range slices.Backward(roles) { // the scheduler last: the others wait for it
-		cmd, out := program(t, append(role, shared...), python, workspace(t)+"/train_cifar10.py",
-			"--kv-store=dist_sync")
+	for i, role := range slices.Backward(roles) { // the scheduler last: the others wait for it
+		words := work
+		if i <= servers {
+			words = serve
+		}
+		cmd, out := program(t, append(role, shared...), words...)
 		if err := cmd.Start(); err != nil {
 			t.Fatal(err)
 		}
@@ -147,10 +156,10 @@ func parameterServers(t *testing.T, servers int, workers ...string) (said []even
 	return said, failed
 }
 
-// TestParameterServers: scheduler, servers and workers find each other by the variables alone.
+// TestParameterServers: scheduler, servers and workers find each other by the variables alone, with the workers'
+// command and with the image's entrypoint without arguments.
 func TestParameterServers(t *testing.T) {
 	needPython(t)
-	said, failed := parameterServers(t, 2, "2", "0", "1")
 	want := []event{
 		{Event: "mxnet", Role: "scheduler", Servers: 2},
 		{Event: "mxnet", Role: "server", Rank: 0, Sum: 6},
@@ -159,15 +168,18 @@ func TestParameterServers(t *testing.T) {
 		{Event: "mxnet", Role: "worker", Rank: 1, Sum: 6, Servers: 2},
 		{Event: "mxnet", Role: "worker", Rank: 2, Sum: 6, Servers: 2},
 	}
-	if diff := gocmp.Diff(want, said); diff != "" || failed != nil {
-		t.Errorf("%q (-want +got):\n%s", failed, diff)
+	for _, serve := range [][]string{nil, {"sh", workspace(t) + "/entrypoint"}} {
+		said, failed := parameterServers(t, serve, 2, "2", "0", "1")
+		if diff := gocmp.Diff(want, said); diff != "" || failed != nil {
+			t.Errorf("served by %q: %q (-want +got):\n%s", serve, failed, diff)
+		}
 	}
 }
 
 // TestParameterServersOfOneNumber: ranks are those of addresses, not those that a variable of BytePS's names.
 func TestParameterServersOfOneNumber(t *testing.T) {
 	needPython(t)
-	said, failed := parameterServers(t, 1, "0", "0")
+	said, failed := parameterServers(t, nil, 1, "0", "0")
 	var ranks []int
 	for _, e := range said {
 		if e.Role == "worker" {
@@ -310,7 +322,8 @@ func TestGlooFails(t *testing.T) {
 	}
 }
 
-// TestEntrypoint: training starts with the script's own arguments, once its data is there, and anything else is run.
+// TestEntrypoint: training starts with the script's own arguments, once its data is there. Other arguments run as a
+// command. Without arguments and without a role it fails.
 func TestEntrypoint(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("the image's programs are for Linux")
@@ -345,5 +358,9 @@ func TestEntrypoint(t *testing.T) {
 	}
 	if out, err := run("echo", "hello"); err != nil || out != "hello\n" {
 		t.Errorf("another command: %v, %q", err, out)
+	}
+	// A pod with nothing to run must not succeed.
+	if out, err := run(); err == nil || !strings.Contains(out, "nothing to run") {
+		t.Errorf("no command: %v, %q", err, out)
 	}
 }

@@ -22,15 +22,15 @@ func (p pod) role() string {
 	}
 }
 
-// saysOtherwise says whether an author wants requests of a container that are not its limits, or none. Init containers
-// of tegen's ask for nothing that workers do not.
+// saysOtherwise says whether an author wants requests of a container that are not its limits, or none. None of local
+// disk is the default. Init containers of tegen's ask for nothing that workers do not.
 func saysOtherwise(job *schema.Job, p pod, container string) bool {
 	role := p.role()
 	if slices.ContainsFunc(p.spec.InitContainers, func(c corev1.Container) bool { return c.Name == container }) {
 		role = schema.RoleWorker
 	}
 	c := job.Spec.Role(role).Resources
-	return c.CPU.None || c.Memory.None || c.EphemeralStorage.None || differs(c.Requests) || differs(c.Limits)
+	return c.CPU.None || c.Memory.None || differs(c.Requests) || differs(c.Limits)
 }
 
 func differs(a *schema.Amounts) bool {

@@ -61,8 +61,7 @@ func TestRoom(t *testing.T) {
 	for _, size := range []string{"4Gi", "160Gi"} {
 		out, notes := indexed(t, "{}", mounts,
 			"[{name: m, emptyDir: {medium: Memory, sizeLimit: "+size+"}}, {name: s, emptyDir: {sizeLimit: "+size+"}}]")
-		want := "  resources:\n    cpu: none\n    memory: none\n    ephemeralStorage: none\n    shm: " + size +
-			"\n    tmp: none\n"
+		want := "  resources:\n    cpu: none\n    memory: none\n    shm: " + size + "\n    tmp: none\n"
 		if out.Invalid || !strings.Contains(string(out.YAML), want) || strings.Contains(string(out.YAML), "volumes:") {
 			t.Errorf("want a valid job with %q, got\n%s%s", want, out.YAML, notes)
 		}

@@ -45,6 +45,9 @@ func load(t *testing.T, texts ...string) ([]*Job, Errors) {
 // named are the sources of a text: one of its jobs, and one of each Environment in it, which is named so. Positions
 // stay.
 func named(name, text string) (sources []Source) {
+	if !strings.Contains(text, "kind: Environment\n") {
+		return []Source{{Name: name, Data: []byte(text)}}
+	}
 	jobs := ""
 	for _, doc := range yamldoc.Split(name, []byte(text)) {
 		lines := strings.Repeat("\n", bytes.Count(doc.Text, []byte("\n")))

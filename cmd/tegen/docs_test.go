@@ -230,10 +230,11 @@ func (b *block) vet(t *testing.T) {
 	if !environment && !strings.Contains(text, "kind: "+names.KindTrainingJob) {
 		return
 	}
+	args := []string{"vet", "-"}
 	if environment {
-		text += "---\n" + content(t, "fixtures/valid/minimal.yaml")
+		args = []string{"vet", "fixtures/valid/minimal.yaml", "--environment", "-"}
 	}
-	if _, msg, code := tegen(text, "vet", "-"); code != cli.ExitOK {
+	if _, msg, code := tegen(text, args...); code != cli.ExitOK {
 		t.Errorf("%s: exit %d:\n%s", b.at, code, msg)
 	}
 }

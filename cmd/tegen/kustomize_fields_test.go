@@ -61,7 +61,7 @@ func fieldFiles(t *testing.T, place, text string, configured bool) map[string]st
 	files[lower+"bert.yaml"] = job("bert", "  target: jobset\n")
 	files[lower+"settings.yaml"] = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings, namespace: ml}\n" +
 		"data: {a: b}\n"
-	files[lower+"environment.yaml"] = "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: lab}\n" +
+	files[lower+"environment.yaml"] = "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: kind}\n" +
 		"spec: {overrides: {imagePullPolicy: IfNotPresent}}\n"
 	written, err := starter.Files(starter.Options{
 		Framework: "torchelastic", Target: "jobset", Overlay: "lab", CI: starter.None,

@@ -259,12 +259,11 @@ func parseConfig(n *yaml.Node) (config, error) {
 // an item's own lines mean nothing. kustomize and kpt write for git, as overlays do.
 func renderItems(items []*yaml.Node, cfg config, place func(name, namespace string) string, jobsTo renderer,
 ) ([]render.Bundle, error) {
+	environment, named := cfg.environmentAmong(items)
 	var sources []schema.Source
-	named := cfg.environment == ""
 	for i, n := range items {
 		if isInput(n) {
-			sources = append(sources, schema.Source{Name: itemName(n, i), Root: n, Environment: cfg.environment})
-			named = named || kind(n) == names.KindEnvironment && name(n) == cfg.environment
+			sources = append(sources, schema.Source{Name: itemName(n, i), Root: n, Environment: environment})
 		}
 	}
 	jobs, err := schema.LoadForGit(sources)

@@ -25,7 +25,10 @@ func TestEveryJob(t *testing.T) {
 		}
 		jobs, err := schema.Load([]schema.Source{
 			{Name: JobFile, Data: all[JobFile]},
-			{Name: "environment.yaml", Data: all["overlays/eks/environment.yaml"]},
+			{
+				Name: "environment.yaml", Data: all["overlays/eks/environment.yaml"],
+				Environment: schema.AnyEnvironment,
+			},
 		})
 		if err != nil || len(jobs) != 1 {
 			t.Errorf("%s on %s: %d jobs, %v", o.Framework, o.Target, len(jobs), err)

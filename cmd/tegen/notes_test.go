@@ -393,7 +393,7 @@ func TestNoteOfRun(t *testing.T) {
 		"target: pods, rendezvous: {backend: etcd, store: companion, companion: {etcd: {endpoints: " +
 			"['http://e.infra:2379']}}}": "",
 	} {
-		if got := noted(t, spec+more+"}\n"); want == "" && got != "" || !strings.HasPrefix(got, want) {
+		if got := noted(t, spec+more+"}\n"); want == "" && got != "" || !strings.Contains("\n"+got, "\n"+want) {
 			t.Errorf("%s: got %q, want %q", more, got, want)
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -59,10 +58,16 @@ func Changed(objs []runtime.Object) (changed [][]runtime.Object) {
 			of[id] = append(of[id], obj)
 		}
 	}
-	kinds := sync.OnceValue(func() map[string][]metav1.Object { return byKind(objs) })
+	var kinds map[string][]metav1.Object // made where it is needed: few objects have changed
 	for id, all := range of {
 		all = inOrder(all, id.job, id.hash)
-		if !hasHash(all, id.hash, nil) && !hasHash(all, id.hash, renames(all, id.job, id.hash, kinds())) {
+		if hasHash(all, id.hash, nil) {
+			continue
+		}
+		if kinds == nil {
+			kinds = byKind(objs)
+		}
+		if !hasHash(all, id.hash, renames(all, id.job, id.hash, kinds)) {
 			changed = append(changed, all)
 		}
 	}

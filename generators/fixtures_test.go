@@ -88,8 +88,10 @@ func fixtures(t testing.TB) (all []fixture) {
 		job := source(t, file)
 		all = append(all, fixture{name + "/base", []schema.Source{job}})
 		for _, environment := range environments {
+			named := source(t, environment)
+			named.Environment = schema.AnyEnvironment
 			all = append(all, fixture{
-				name + "/" + filepath.Base(filepath.Dir(environment)), []schema.Source{job, source(t, environment)},
+				name + "/" + filepath.Base(filepath.Dir(environment)), []schema.Source{job, named},
 			})
 		}
 	}

@@ -131,7 +131,7 @@ func rendered(t *testing.T, text string) []map[string]any {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	out, err := textOf(jobs[0])
+	out, err := textOf(jobs[0].WithoutInput())
 	if err != nil {
 		t.Fatal(err)
 	}

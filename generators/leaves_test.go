@@ -192,7 +192,7 @@ func loadedSpec(t *testing.T, spec map[string]any) *schema.Job {
 	if err != nil {
 		return nil
 	}
-	return jobs[0]
+	return jobs[0].WithoutInput()
 }
 
 func fromText(t *testing.T, text string) (v map[string]any) {

@@ -199,7 +199,7 @@ func supported(target schema.Target, feature string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w\n%s", err, text)
 	}
-	return textOf(jobs[0])
+	return textOf(jobs[0].WithoutInput())
 }
 
 // textOf are all objects of a job.

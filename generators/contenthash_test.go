@@ -100,10 +100,10 @@ func renameReferences(v any) {
 	switch v := v.(type) {
 	case map[string]any:
 		for key, value := range v {
-			switch name, _ := value.(string); {
-			case key == "serviceAccountName":
+			switch name, _ := value.(string); key {
+			case "serviceAccountName":
 				v[key] = "a-" + name + "-z"
-			case key == "configMapKeyRef":
+			case "configMapKeyRef":
 				value.(map[string]any)["name"] = "a-settings-z"
 			default:
 				renameReferences(value)

@@ -39,8 +39,9 @@ func meta(job *schema.Job, name, component string) metav1.ObjectMeta {
 }
 
 // versionedMeta is meta for what runs pods of an image. On other objects the version would say nothing, and a new tag
-// would change every file of the bundle. It also records which tegen rendered the object, and of which input: 'render
-// -o' and 'diff' tell by it whether tegen or the job has changed. No pod template has these, and no name depends on them.
+// would change every file of the bundle. It also records which tegen rendered the object, and of which input:
+// 'render -o' and 'diff' compare it to find whether tegen or the job has changed. No pod template has these, and no
+// name depends on them.
 func versionedMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
 	m := meta(job, name, component)
 	m.Labels = podLabels(job, component)

@@ -1,6 +1,7 @@
 package schema_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tegen-dev/tegen/schema"
@@ -14,7 +15,14 @@ func TestInput(t *testing.T) {
 		"  overrides: {placement: {priorityClass: high}}\n"
 	digest := func(text string) string {
 		t.Helper()
-		jobs, err := schema.LoadForGit([]schema.Source{{Name: "job.yaml", Data: []byte(text)}})
+		own, environment, _ := strings.Cut(text, "---\n")
+		sources := []schema.Source{{Name: "job.yaml", Data: []byte(own)}}
+		if environment != "" {
+			sources = append(sources, schema.Source{
+				Name: "environment.yaml", Data: []byte(environment), Environment: schema.AnyEnvironment,
+			})
+		}
+		jobs, err := schema.LoadForGit(sources)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -171,7 +171,9 @@ func TestCardNotes(t *testing.T) {
 	} {
 		sources := []Source{{Name: "job", Data: []byte(jobHead + c.spec + "}\n")}}
 		if c.env != "" {
-			sources = append(sources, Source{Name: "env", Data: []byte(env + c.env + "\n")})
+			sources = append(sources, Source{
+				Name: "env", Data: []byte(env + c.env + "\n"), Environment: AnyEnvironment,
+			})
 		}
 		jobs, err := Load(sources)
 		if err != nil {

@@ -76,8 +76,10 @@ func TestSecretNotes(t *testing.T) {
 func TestSecretOfEnvironment(t *testing.T) {
 	const env = "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {env: [{name: TOKEN, " +
 		"value: abcdef}], defaults: {env: [{name: DB_PASSWORD, value: ghijkl}]}}\n"
-	jobs, err := Load([]Source{{Name: "job", Data: []byte(jobHead + "workers: {replicas: 1}}\n")},
-		{Name: "env", Data: []byte(env)}})
+	jobs, err := Load([]Source{
+		{Name: "job", Data: []byte(jobHead + "workers: {replicas: 1}}\n")},
+		{Name: "env", Data: []byte(env), Environment: AnyEnvironment},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

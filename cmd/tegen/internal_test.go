@@ -12,14 +12,18 @@ import (
 	"github.com/tegen-dev/tegen/internal/finding"
 )
 
+// fill panics for a nil map.
+func fill(m map[string]int) error {
+	m["a"] = 1
+	return nil
+}
+
 // TestInternalError: a fault of tegen ends with exit code 2, beside whatever else was found, and no panic reaches the
 // user.
 func TestInternalError(t *testing.T) {
 	cmd := &cobra.Command{Use: "x", SilenceErrors: true, SilenceUsage: true}
 	cmd.RunE = func(*cobra.Command, []string) error {
-		var none map[string]int
-		none["a"] = 1
-		return nil
+		return fill(nil)
 	}
 	cmd.SetArgs(nil)
 	called, err := execute(cmd)

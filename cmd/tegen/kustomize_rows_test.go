@@ -46,7 +46,8 @@ func replaced(target string) string {
 var kustomizeRows = []kustomizeRow{
 	{
 		"`images`", "base or beside, without a configuration", "no change, except in containers of `podTemplate`",
-		"no change", "`vet --overlay` notes it", []string{inBase, beside},
+		"no change", "`vet --overlay` notes it",
+		[]string{inBase, beside},
 		[]kustomizeRun{
 			{
 				text: newImage, keeps: []string{"Job", "JobSet"},
@@ -60,7 +61,8 @@ var kustomizeRows = []kustomizeRow{
 	},
 	{
 		"`images`", "base or beside, with the configuration of `tegen init`", "every image of that name changes",
-		"follow, under new names", "-", []string{inBase, beside},
+		"follow, under new names", "-",
+		[]string{inBase, beside},
 		[]kustomizeRun{{
 			text: newImage, configured: true, changes: []string{
 				"Job resnet-worker-H: spec.template.spec.containers[0].image: example.org/train:2.0",
@@ -70,7 +72,8 @@ var kustomizeRows = []kustomizeRow{
 	},
 	{
 		"`images`", "above", "it is rendered already", "containers change under the old hashed name",
-		"`vet --overlay` notes it, `check` fails", []string{above},
+		"`vet --overlay` notes it, `check` fails",
+		[]string{above},
 		[]kustomizeRun{{
 			text: newImage, configured: true,
 			changes: []string{"Job resnet-worker-H: spec.template.spec.containers[0].image: example.org/train:2.0"},
@@ -84,7 +87,8 @@ var kustomizeRows = []kustomizeRow{
 			"reference " +
 			"of a custom resource to a ConfigMap or Secret of the overlay follows with the configuration of " +
 			"`tegen init`",
-		"`vet --overlay` and `check` note a reference that stays", []string{inBase, beside},
+		"`vet --overlay` and `check` note a reference that stays",
+		[]string{inBase, beside},
 		[]kustomizeRun{
 			{
 				text: "namePrefix: eu-\n", configured: true, changes: []string{
@@ -110,7 +114,8 @@ var kustomizeRows = []kustomizeRow{
 		"`namePrefix`", "above", "it is rendered already", "names change; addresses, subdomains, gangs and " +
 			"references of " +
 			"custom resources do not",
-		"`vet --overlay` and `check` fail", []string{above},
+		"`vet --overlay` and `check` fail",
+		[]string{above},
 		[]kustomizeRun{{
 			text: "namePrefix: eu-\n", changes: []string{"Service resnet-etcd: metadata.name: eu-resnet-etcd"},
 			keeps: []string{
@@ -127,7 +132,8 @@ var kustomizeRows = []kustomizeRow{
 		}},
 	},
 	{
-		"`namespace`", "base or beside", "it moves", "follow, with their addresses", "-", []string{inBase, beside},
+		"`namespace`", "base or beside", "it moves", "follow, with their addresses", "-",
+		[]string{inBase, beside},
 		[]kustomizeRun{{
 			text: "namespace: prod\n", changes: []string{
 				"Job resnet-worker-H: metadata.namespace: prod", "JobSet bert-H: new hash",
@@ -137,7 +143,8 @@ var kustomizeRows = []kustomizeRow{
 	},
 	{
 		"`namespace`", "above", "it is rendered already", "they move; full addresses stay",
-		"`vet --overlay` and `check` fail, where there is such an address", []string{above},
+		"`vet --overlay` and `check` fail, where there is such an address",
+		[]string{above},
 		[]kustomizeRun{{
 			text: "namespace: prod\n", changes: []string{"JobSet bert-H: metadata.namespace: prod"},
 			keeps: []string{"JobSet bert-H: new hash"},
@@ -149,7 +156,8 @@ var kustomizeRows = []kustomizeRow{
 		"`labels`", "base or beside, with `includeSelectors` or without", "its labels", "they and their pods have " +
 			"them; " +
 			"selectors stay",
-		"-", []string{inBase, beside},
+		"-",
+		[]string{inBase, beside},
 		[]kustomizeRun{
 			{
 				text: "labels: [{pairs: {team: vision}}]\n", changes: []string{
@@ -167,7 +175,8 @@ var kustomizeRows = []kustomizeRow{
 		},
 	},
 	{
-		"`labels`", "above", "it is rendered already", "the objects have them, pods do not", "-", []string{above},
+		"`labels`", "above", "it is rendered already", "the objects have them, pods do not", "-",
+		[]string{above},
 		[]kustomizeRun{{
 			text:    "labels: [{pairs: {team: vision}}]\n",
 			changes: []string{"Job resnet-worker-H: metadata.labels.team: vision"},
@@ -178,7 +187,8 @@ var kustomizeRows = []kustomizeRow{
 		"`labels`", "above, with `includeTemplates` or `includeSelectors`", "it is rendered already", "pods of a " +
 			"Job have " +
 			"them under the old hashed name; selectors select no pods of a custom resource",
-		"`vet --overlay` notes the first and fails for the second, `check` fails", []string{above},
+		"`vet --overlay` notes the first and fails for the second, `check` fails",
+		[]string{above},
 		[]kustomizeRun{
 			{
 				text:    "labels: [{pairs: {team: vision}, includeTemplates: true}]\n",
@@ -197,7 +207,8 @@ var kustomizeRows = []kustomizeRow{
 	},
 	{
 		"`replicas`", "base or beside", "`spec.workers.replicas`, with the configuration of `tegen init`", "follow",
-		"without it, kustomize fails", []string{inBase, beside},
+		"without it, kustomize fails",
+		[]string{inBase, beside},
 		[]kustomizeRun{
 			{
 				text: "replicas: [{name: resnet, count: 5}]\n", configured: true,
@@ -213,7 +224,8 @@ var kustomizeRows = []kustomizeRow{
 		"`replicas`", "above", "it is rendered already", "Deployments and StatefulSets change, so name no " +
 			"companion or " +
 			"etcd of a job, whose members do not know of each other",
-		"for the name of a job, kustomize or `vet --overlay` fails", []string{above},
+		"for the name of a job, kustomize or `vet --overlay` fails",
+		[]string{above},
 		[]kustomizeRun{
 			{
 				text: "replicas: [{name: resnet-etcd, count: 5}]\n", changes: []string{
@@ -228,7 +240,8 @@ var kustomizeRows = []kustomizeRow{
 	},
 	{
 		"`patches`", "base or beside", "changes as patched", "follow; a patch of a rendered object has no target yet",
-		"`vet --overlay` fails for a target that selects nothing", []string{inBase, beside},
+		"`vet --overlay` fails for a target that selects nothing",
+		[]string{inBase, beside},
 		[]kustomizeRun{
 			{
 				text:    onJob("{op: replace, path: /spec/image, value: 'example.org/train:2.0'}"),
@@ -276,7 +289,8 @@ var kustomizeRows = []kustomizeRow{
 		"`replacements`", "base or beside", "its fields, as targets and as sources", "follow; one of a rendered " +
 			"object " +
 			"has no target yet",
-		"`vet --overlay` fails for a target that selects nothing", []string{inBase, beside},
+		"`vet --overlay` fails for a target that selects nothing",
+		[]string{inBase, beside},
 		[]kustomizeRun{
 			{
 				text:    replaced("{select: {kind: TrainingJob, name: resnet}, fieldPaths: [spec.command.1]}"),

@@ -88,8 +88,10 @@ func (o *renderOptions) places(outs []*krm.Output, all bool) []tree.Place {
 			dir = filepath.Join(dir, placeName(o.overlays[i]))
 		}
 		prune := o.prune || o.check && all // a folder that --prune would remove is a difference
-		places[i] = tree.Place{Dir: dir, Bundles: out.Bundles, Rest: out.Rest, Prune: prune,
-			Upgrade: o.upgrade, Keep: o.keep}
+		places[i] = tree.Place{
+			Dir: dir, Bundles: out.Bundles, Rest: out.Rest, Prune: prune,
+			Upgrade: o.upgrade, Keep: o.keep,
+		}
 		if o.several() {
 			places[i].Overlay = o.overlays[i]
 		}

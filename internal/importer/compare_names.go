@@ -28,7 +28,8 @@ func podSetsOf(v view, name string) (all []podSet) {
 	case kind == "Job" && strings.HasPrefix(v.at("apiVersion").text(), "batch/"):
 		return []podSet{{
 			name, pod.at("subdomain").text(), true,
-			[]string{"job-name", "batch.kubernetes.io/job-name"}, name,
+			[]string{"job-name", "batch.kubernetes.io/job-name"},
+			name,
 		}}
 	case kind == "StatefulSet":
 		return []podSet{{name, spec.at("serviceName").text(), true, nil, ""}}

@@ -169,8 +169,10 @@ func TestIdleReplacements(t *testing.T) {
 		"in a file": {
 			"replacements: [{path: r.yaml}]", "- " + indented(source+"targets:\n"+idle), "replacements[0]: nothing",
 		},
-		"one in a file": {"replacements: [{path: r.yaml}]", source + "targets:\n" + idle,
-			"kustomization.yaml:5:16: replacements[0]: nothing matches its target (kind: TrainingJob, name: other)"},
+		"one in a file": {
+			"replacements: [{path: r.yaml}]", source + "targets:\n" + idle,
+			"kustomization.yaml:5:16: replacements[0]: nothing matches its target (kind: TrainingJob, name: other)",
+		},
 		"of what a patch adds": {"patches: [{target: {kind: TrainingJob}, patch: '[{\"op\": \"add\", \"path\": " +
 			"\"/spec/workingDir\", \"value\": \"/a\"}]'}]\nreplacements: [{source: {kind: TrainingJob, fieldPath: " +
 			"spec.workingDir}, targets: [{select: {kind: TrainingJob}, fieldPaths: [spec.workingDir]}]}]", "", ""},

@@ -9,9 +9,8 @@ import (
 	"slices"
 	"strings"
 
-	sigsyaml "sigs.k8s.io/yaml"
-
 	"sigs.k8s.io/kustomize/api/konfig"
+	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/finding"

@@ -89,15 +89,18 @@ func TestUnlisted(t *testing.T) {
 			files(map[string]string{"more/second.yaml": second}), []string{"more/second.yaml"}, nil,
 		},
 		"one file": {
-			files(map[string]string{"jobs/kustomization.yaml": header + "resources: [job.yaml, second.yaml]\n",
-				"jobs/second.yaml": second}), []string{"jobs/second.yaml"}, nil,
+			files(map[string]string{
+				"jobs/kustomization.yaml": header + "resources: [job.yaml, second.yaml]\n",
+				"jobs/second.yaml":        second,
+			}), []string{"jobs/second.yaml"}, nil,
 		},
 		"a job of the overlay that is not among those given": {
 			files(map[string]string{
 				"jobs/kustomization.yaml": header + "resources: [job.yaml, second.yaml]\n", "jobs/second.yaml": second,
 				"place/kustomization.yaml": header + "resources: [../jobs, own.yaml]\ntransformers: [tegen.yaml]\n",
 				"place/own.yaml":           strings.Replace(job, "name: resnet", "name: own", 1),
-			}), []string{"jobs/job.yaml", "jobs/second.yaml"},
+			}),
+			[]string{"jobs/job.yaml", "jobs/second.yaml"},
 			[]string{"place/own.yaml:1:1: note: 'kustomize build place' renders its jobs, and they are not among the " +
 				"given files: name this file too, or no files"},
 		},

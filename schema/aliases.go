@@ -19,3 +19,6 @@ type Field = structural.Explanation
 
 // MaxFile is the most bytes that Load reads of a source.
 const MaxFile = structural.MaxFile
+
+// MaxItems is the most mappings that a list of a job may have.
+const MaxItems = structural.MaxItems

@@ -36,6 +36,22 @@ spec: {pytorchReplicaSpecs: {Worker: {template: {metadata: {annotations: ` + ann
 	}
 }
 
+// TestLongList: an object is refused, and not compared item by item, if a list has more items than a job may have.
+func TestLongList(t *testing.T) {
+	t.Parallel()
+	var env strings.Builder
+	for i := range 50000 {
+		fmt.Fprintf(&env, `{name: A%d, value: "$(A%d)x"},`, i, i-1)
+	}
+	text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n" + strings.Replace(pytorchSpec("", ""),
+		"containers: [{", "containers: [{env: ["+env.String()+"], ", 1)
+	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
+	const want = "env: error: has 50000 items, more than the limit of 2000 of a job: shorten the list"
+	if out.Jobs != 0 || !strings.Contains(lines(out.Notes), want) {
+		t.Errorf("%d jobs, want none and %q:\n%.500s", out.Jobs, want, lines(out.Notes))
+	}
+}
+
 // TestWrapped: what a wrapper holds may be anything, and what is a job among it is read.
 func TestWrapped(t *testing.T) {
 	t.Parallel()

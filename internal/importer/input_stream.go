@@ -3,6 +3,8 @@ package importer
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
@@ -28,6 +30,14 @@ func (s *stream) read(src schema.Source) {
 	}
 	for _, l := range found {
 		o := newObject(l)
+		if path, n := longList(o.Object, nil); n > 0 {
+			s.notes = append(s.notes, Note{
+				File: l.Stream(), Line: l.Line(path), Object: o.String(), Field: dotted(path), Verdict: Error,
+				Why: fmt.Sprintf("has %d items, more than the limit of %d of a job: shorten the list", n, schema.MaxItems),
+			})
+			s.invalid = true
+			continue
+		}
 		for _, t := range l.Duplicates {
 			n := Note{File: l.Stream(), Line: t.Line, Object: o.String(), Field: dotted(t.Path)}
 			n.Verdict, n.Why = Error, "the key stands twice in one mapping, with different values: the last one was "+
@@ -46,6 +56,31 @@ func (s *stream) read(src schema.Source) {
 		s.secrets(o.view())
 		s.objects = append(s.objects, s.convert(o)...)
 	}
+}
+
+// longList is the path of a list with more mappings than a list of a job may have, and their number. Import compares
+// each item with each other, so it reads no such object.
+func longList(value any, path []string) ([]string, int) {
+	switch v := value.(type) {
+	case tree:
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			if at, n := longList(v[key], append(path, key)); n > 0 {
+				return at, n
+			}
+		}
+	case []any:
+		if len(v) > schema.MaxItems {
+			if _, mappings := v[0].(tree); mappings {
+				return path, len(v)
+			}
+		}
+		for i, item := range v {
+			if at, n := longList(item, append(path, fmt.Sprintf("[%d]", i))); n > 0 {
+				return at, n
+			}
+		}
+	}
+	return nil, 0
 }
 
 // find returns an object by group, kind, namespace and name; no namespace is the default one.

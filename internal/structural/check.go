@@ -37,8 +37,8 @@ func (c *Checker) fail(at Position, p *Place, rule, format string, args ...any) 
 	c.Errs = append(c.Errs, at.Errorf(p.String(), rule, format, args...))
 }
 
-// maxItems bounds lists of mappings: rules compare each item with each other.
-const maxItems = 2000
+// MaxItems bounds lists of mappings: rules compare each item with each other.
+const MaxItems = 2000
 
 // Check reports what s does not allow in n. parent is where a missing field is reported.
 func (c *Checker) Check(n *Node, s *Schema, p *Place, parent Position) {
@@ -53,8 +53,8 @@ func (c *Checker) Check(n *Node, s *Schema, p *Place, parent Position) {
 		c.scalar(n, s.scalar, p)
 	case n.Kind != s.Kind:
 		c.fail(n.At, p, "type", "must be %s, not %s%s", KindWord(s.Kind), KindWord(n.Kind), s.example(n))
-	case s.Kind == yamldoc.List && s.Elem.scalar == nil && len(n.Items) > maxItems:
-		c.fail(n.At, p, "length", "has %d items, more than the limit of %d: shorten the list", len(n.Items), maxItems)
+	case s.Kind == yamldoc.List && s.Elem.scalar == nil && len(n.Items) > MaxItems:
+		c.fail(n.At, p, "length", "has %d items, more than the limit of %d: shorten the list", len(n.Items), MaxItems)
 		c.markInvalid(n)
 		return
 	case s.Kind == yamldoc.List:

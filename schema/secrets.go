@@ -74,7 +74,10 @@ var assignment = regexp.MustCompile(`(?:^|[\s;&|("'])-{0,2}([A-Za-z_][\w.-]*)(?:
 // only the value shows it.
 func secretIn(text string) (name string, found bool) {
 	rest := text
-	for holdsOne(strings.ToLower(rest), secretWords) {
+	if !holdsOne(strings.ToLower(text), secretWords) {
+		return "", isSecretValue(text)
+	}
+	for {
 		m := assignment.FindStringSubmatchIndex(rest)
 		if m == nil {
 			break

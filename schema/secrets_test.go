@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -69,6 +70,20 @@ func TestSecretNotes(t *testing.T) {
 		if strings.Contains(got, password) || strings.Contains(got, key) {
 			t.Errorf("%s\na note prints the secret: %s", spec, got)
 		}
+	}
+}
+
+// TestSecretsOfLongText: what a long text takes grows with its length. Allocations stand for the time.
+func TestSecretsOfLongText(t *testing.T) {
+	text := strings.Repeat("A=1 ", 20000) + "token"
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if name, found := secretIn(text); found {
+		t.Errorf("found %q", name)
+	}
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; got > 100 {
+		t.Errorf("%d MiB for %d KiB of text", got, len(text)>>10)
 	}
 }
 

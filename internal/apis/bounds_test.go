@@ -102,6 +102,26 @@ func TestBoundOfJobSet(t *testing.T) {
 	}
 }
 
+// TestBoundOfManyJobSets: JobSets beyond the limit take no memory for the child Jobs that are not listed.
+func TestBoundOfManyJobSets(t *testing.T) {
+	var text strings.Builder
+	for i := range 200 {
+		fmt.Fprintf(&text, "---\n{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s%d, namespace: ml}, "+
+			"spec: {replicatedJobs: [{name: a, replicas: 5000, template: {}}]}}\n", i)
+	}
+	objects, err := manifest.Read("x", []byte(text.String()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	broken := refs.Check(objects)
+	runtime.ReadMemStats(&after)
+	if got := (after.TotalAlloc - before.TotalAlloc) >> 20; len(broken) != 200 || got > 100 {
+		t.Errorf("%d findings and %d MiB, want 200 and at most 100 MiB", len(broken), got)
+	}
+}
+
 // TestServicesByNumber: whether a controller makes a Service of a number is known without a list of them.
 func TestServicesByNumber(t *testing.T) {
 	dials := "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml}, spec: {containers: [{name: c, env: " +

@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/kyaml/yaml"
@@ -9,8 +10,8 @@ import (
 )
 
 // environmentAmong is the name that the configured Environment has among items, and whether it is there. kustomize's
-// namePrefix and nameSuffix rename the Environment and not the configuration, so without one of that very name the only
-// one whose name contains it counts.
+// namePrefix and nameSuffix rename the Environment and the jobs, and not the configuration. So without one of that very
+// name the only one counts whose name has it between a prefix and a suffix that all jobs have too.
 func (c config) environmentAmong(items []*yaml.Node) (string, bool) {
 	if c.environment == "" {
 		return "", true
@@ -21,8 +22,14 @@ func (c config) environmentAmong(items []*yaml.Node) (string, bool) {
 		case !isInput(n) || kind(n) != names.KindEnvironment:
 		case name(n) == c.environment:
 			return c.environment, true
-		case strings.Contains(name(n), c.environment):
-			renamed = append(renamed, name(n))
+		default:
+			prefix, suffix, found := strings.Cut(name(n), c.environment)
+			if found && !slices.ContainsFunc(items, func(job *yaml.Node) bool {
+				return isInput(job) && kind(job) == names.KindTrainingJob &&
+					!(strings.HasPrefix(name(job), prefix) && strings.HasSuffix(name(job), suffix))
+			}) {
+				renamed = append(renamed, name(n))
+			}
 		}
 	}
 	if len(renamed) == 1 {

@@ -18,11 +18,14 @@ func TestEnvironmentAmong(t *testing.T) {
 		{"none is named", "", []string{"lab"}, "", true},
 		{"the named one", "lab", []string{"eu-lab", "lab"}, "lab", true},
 		{"a prefix and a suffix", "lab", []string{"eu-lab-2", "eks"}, "eu-lab-2", true},
-		{"two renamed ones", "lab", []string{"eu-lab", "us-lab"}, "lab", false},
+		{"a prefix of no job", "lab", []string{"collab"}, "lab", false},
+		{"a suffix of no job", "lab", []string{"lab-production"}, "lab", false},
+		{"two renamed ones", "lab", []string{"eu-lab", "lab-2"}, "lab", false},
 		{"another one", "lab", []string{"eks"}, "lab", false},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			var items []*yaml.Node
+			items := []*yaml.Node{yaml.MustParse("apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\n" +
+				"metadata: {name: eu-train-2}\n").YNode()}
 			for _, name := range c.items {
 				items = append(items, yaml.MustParse("apiVersion: tegen.dev/v1alpha1\nkind: Environment\n"+
 					"metadata: {name: "+name+"}\n").YNode())

@@ -107,6 +107,12 @@ func canBeRendered(n *yaml.Node) bool {
 	}
 	own := job
 	switch kind(n) {
+	case "PersistentVolumeClaim", "PersistentVolume": // one of the author's may have such a name, and hold data
+		if label(n, names.LabelData) != job {
+			return false
+		}
+	}
+	switch kind(n) {
 	case "Namespace":
 		return name(n) == home
 	case "PersistentVolume", "StorageClass":

@@ -34,11 +34,12 @@ func TestKeepsForeign(t *testing.T) {
 		labelled("rbac.authorization.k8s.io/v1", "ClusterRole", "", "resnet"): true,
 		labelled("v1", "Namespace", "", "other"):                              true,
 		labelled("v1", "PersistentVolume", "", "nlp-resnet-data"):             true,
+		labelled("v1", "PersistentVolume", "", "ml-resnet-data"):              true, // without the label of data
+		labelled("v1", "PersistentVolumeClaim", "ml", "resnet-mine"):          true,
 
 		labelled("v1", "Secret", "ml", "resnet-ssh"):                           false,
 		labelled("v1", "ConfigMap", "ml", "resnet-ssh-0123abcd"):               false,
 		labelled("batch/v1", "Job", "ml", "resnet-worker-0123abcd"):            false,
-		labelled("v1", "PersistentVolume", "", "ml-resnet-data"):               false,
 		labelled("v1", "Namespace", "", "ml"):                                  false,
 		labelled("scheduling.volcano.sh/v1beta1", "PodGroup", "ml", "resnet"):  false,
 		labelled("kubeflow.org/v1", "PyTorchJob", "ml", "resnet"):              false,

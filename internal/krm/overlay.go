@@ -268,7 +268,7 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 			return nil, err
 		}
 	} else {
-		if outside != nil {
+		if len(sources) > 0 && len(k.nested) == 0 {
 			given := map[string]bool{}
 			for _, n := range outside {
 				given[identity(n)] = true

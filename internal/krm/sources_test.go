@@ -127,6 +127,20 @@ func TestSourcesTwice(t *testing.T) {
 	}
 }
 
+// TestSourcesDeleted: a patch that deletes the jobs from outside leaves nothing, and not the overlay's own jobs.
+func TestSourcesDeleted(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"kustomization.yaml": header + "transformers: [tegen.yaml]\nresources: [job.yaml]\n" +
+			"patches: [{target: {kind: TrainingJob, name: other}, patch: \"$patch: delete\\napiVersion: " +
+			"tegen.dev/v1alpha1\\nkind: TrainingJob\\nmetadata: {name: other}\\n\"}]\n",
+		"job.yaml": job, "tegen.yaml": generator,
+	})
+	source := schema.Source{Name: "a.yaml", Data: []byte(strings.Replace(job, "name: resnet", "name: other", 1))}
+	if text, err := overlay(t, dir, source); err != nil || text != "" {
+		t.Errorf("%v: want nothing, since the only job that was named is deleted, not\n%.200s", err, text)
+	}
+}
+
 // TestSourcesBroken: a patch that cannot be read is an error with jobs from outside too.
 func TestSourcesBroken(t *testing.T) {
 	for what, patch := range map[string]string{

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,7 +75,7 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 	if err != nil {
 		return nil, d.errorAt(at.Add("apiVersion"), fmt.Errorf("reading %s: %w", head.Kind, err))
 	}
-	if head.APIVersion == "v1" && head.Kind == "List" {
+	if isList(head.APIVersion, head.Kind, text) {
 		return d.decodeList(objs, at, text)
 	}
 	obj, err := newTyped(gv.WithKind(head.Kind))
@@ -142,6 +143,20 @@ func (d document) title(kind string, text []byte) string {
 		name = object.Metadata.Namespace + "/" + name
 	}
 	return kind + " " + name
+}
+
+// isList reports whether a document is a list of objects: a List, or one of a kind such as PodList or ResourceList.
+func isList(apiVersion, kind string, text []byte) bool {
+	if apiVersion == "v1" && kind == "List" {
+		return true
+	}
+	if !strings.HasSuffix(kind, "List") {
+		return false
+	}
+	var list struct {
+		Items *[]json.RawMessage `json:"items"`
+	}
+	return kjson.UnmarshalCaseSensitivePreserveInts(text, &list) == nil && list.Items != nil
 }
 
 func (d document) decodeList(objs []runtime.Object, at yamldoc.Path, text []byte) ([]runtime.Object, error) {

@@ -122,13 +122,15 @@ func (x *index) add(obj runtime.Object, meta metav1.Object) {
 			put(&x.made, id{"Service", key.namespace, set.Name}, true)
 		}
 	}
-	sets := made.PodSets()
 	if more := made.Excess(); more.Path != "" {
 		x.excess = append(x.excess, excess{
 			key, more.Path, strconv.Itoa(more.Count) + " child Jobs",
 			fmt.Sprintf("more than the limit of %d; reduce the number", more.Limit),
 		})
-	} else if x.manyJobs += max(0, len(sets)-1); x.manyJobs > mostChildJobs {
+		return
+	}
+	sets := made.PodSets()
+	if x.manyJobs += max(0, len(sets)-1); x.manyJobs > mostChildJobs {
 		x.excess = append(x.excess, excess{
 			key, "spec", strconv.Itoa(x.manyJobs) + " child Jobs of all JobSets",
 			fmt.Sprintf("more than the limit of %d; check fewer JobSets at a time", mostChildJobs),

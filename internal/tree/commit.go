@@ -59,10 +59,9 @@ func (top *writer) commit(ctx context.Context, writers []*writer) (err error) {
 	if len(steps) == 0 {
 		return nil
 	}
-	if err := top.begin(steps); err != nil {
+	if begun, err = top.begin(steps); err != nil {
 		return fmt.Errorf("writing %s: %w", top.name(journalFile), err)
 	}
-	begun = true
 	_, err = top.complete()
 	return err
 }
@@ -157,28 +156,29 @@ func (w *writer) discard() {
 	}
 }
 
-// begin puts the journal in place. From then on the changes are made, now or by the next write.
-func (w *writer) begin(steps []step) error {
+// begin puts the journal in place and reports whether it is there, on an error too. From then on the changes are made,
+// now or by the next write.
+func (w *writer) begin(steps []step) (begun bool, err error) {
 	text := []byte(headerOf(journalOrigin))
 	for _, s := range steps {
 		line, err := json.Marshal(s)
 		if err != nil {
-			return err
+			return false, err
 		}
 		text = append(append(text, line...), '\n')
 	}
 	name, tmp, err := w.temporary(journalFile)
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = w.root.write(tmp, text)
 	if err = errors.Join(err, syncAll([]*os.File{tmp})); err == nil {
 		err = w.root.Rename(name, journalFile)
 	}
 	if err != nil {
-		return errors.Join(err, w.root.Remove(name))
+		return false, errors.Join(err, w.root.Remove(name))
 	}
-	return w.root.syncFolders(map[string]bool{".": true})
+	return true, w.root.syncFolders(map[string]bool{".": true})
 }
 
 // complete makes the changes that the directory's journal lists, and says whether there was one. Where a crash ended
@@ -242,7 +242,13 @@ func (w *writer) do(steps []step) error {
 		} else {
 			err = w.root.Remove(s.Path)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) { // done before a crash
+		if errors.Is(err, fs.ErrNotExist) { // done before a crash
+			err = nil
+			if s.Staged != "" {
+				_, err = w.lstat(s.Path)
+			}
+		}
+		if err != nil {
 			return err
 		}
 		folders[filepath.Dir(s.Path)] = true

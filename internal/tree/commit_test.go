@@ -38,7 +38,7 @@ func TestMiddle(t *testing.T) {
 		t.Run(s.Path, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "out")
 			w := prepare(t, dir)
-			if err := w.begin(w.steps("")); err != nil {
+			if _, err := w.begin(w.steps("")); err != nil {
 				t.Fatal(err)
 			}
 			path := filepath.Join(dir, filepath.FromSlash(s.Path))

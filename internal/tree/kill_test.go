@@ -63,6 +63,26 @@ func TestDead(t *testing.T) {
 	}
 }
 
+// TestFlaky: a single change that fails, while the disk goes on, loses nothing either: what the journal lists is staged.
+func TestFlaky(t *testing.T) {
+	failed := stopped(t, func(t *testing.T, changes int, dir string) bool {
+		t.Helper()
+		alive := changing
+		defer func() { changing = alive }()
+		changing = func(_, _ string) error {
+			if changes--; changes == -1 {
+				return errors.New("an error of the disk")
+			}
+			return nil
+		}
+		_, _, err := (Top{Dir: dir}).Write(t.Context(), places2(dir, "new")...)
+		return err != nil
+	})
+	if failed["before there is a journal"] < 50 || failed["with a journal"] < 20 {
+		t.Errorf("failed %v", failed)
+	}
+}
+
 // stopped stops a render after each number of changes. It then has either changed nothing, or left a journal by which
 // the next write of any job completes it: in both places, of all jobs. No temporary file stays.
 func stopped(t *testing.T, stop func(t *testing.T, changes int, dir string) bool) map[string]int {

@@ -2,7 +2,9 @@ package yamldoc
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"strconv"
 	"strings"
@@ -28,15 +30,35 @@ func (d Document) parse() (root *yaml.Node, failed *Error) {
 			root, failed = nil, d.fail(d.Line, 1, "yaml", fmt.Sprint(r))
 		}
 	}()
-	var doc yaml.Node
-	if err := yaml.Unmarshal(d.Text, &doc); err != nil {
+	var doc, more yaml.Node
+	decoder := yaml.NewDecoder(bytes.NewReader(d.Text))
+	if err := decoder.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
 		return nil, d.parserError(err)
 	}
 	if len(doc.Content) == 0 {
 		return nil, nil
 	}
+	// The parser stops behind a root in brackets, whatever follows it.
+	if err := decoder.Decode(&more); !errors.Is(err, io.EOF) {
+		return nil, d.trailing(err, &more)
+	}
 	shift(doc.Content[0], d.Line-1)
 	return doc.Content[0], nil
+}
+
+// trailing is the error of content behind the end of the document, which the parser could read or not.
+func (d Document) trailing(err error, more *yaml.Node) *Error {
+	line := 0
+	if err != nil {
+		line, _ = d.position(err)
+	} else if len(more.Content) > 0 {
+		line = more.Content[0].Line + d.Line - 1
+	}
+	if line == 0 {
+		line = d.FirstLine()
+	}
+	return d.fail(line, 1, "yaml", "there is more text after the end of the document: separate documents by a line of "+
+		"---, or remove it")
 }
 
 func shift(n *yaml.Node, lines int) {
@@ -55,6 +77,11 @@ func (d Document) JSON() ([]byte, error) { return d.json(sigsyaml.YAMLToJSON) }
 func (d Document) StrictJSON() ([]byte, error) { return d.json(sigsyaml.YAMLToJSONStrict) }
 
 func (d Document) json(convert func([]byte) ([]byte, error)) ([]byte, error) {
+	if d.mayEnd() {
+		if _, failed := d.parse(); failed != nil {
+			return nil, failed
+		}
+	}
 	text, err := convert(d.Text)
 	if err != nil {
 		line, msg := d.position(err)
@@ -64,6 +91,16 @@ func (d Document) json(convert func([]byte) ([]byte, error)) ([]byte, error) {
 		return nil, d.fail(line, 1, "yaml", msg)
 	}
 	return text, nil
+}
+
+// mayEnd reports whether the document can end before its text does: behind a root in brackets, or a line of dots.
+func (d Document) mayEnd() bool {
+	for line := range bytes.Lines(d.Text) {
+		if line = bytes.TrimSpace(bytes.TrimPrefix(line, []byte("---"))); len(line) > 0 && line[0] != '#' {
+			return line[0] == '{' || line[0] == '[' || bytes.Contains(d.Text, []byte("\n..."))
+		}
+	}
+	return false
 }
 
 func (d Document) fail(line, col int, rule, msg string) *Error {

@@ -106,7 +106,8 @@ func TestBoundOfJobSet(t *testing.T) {
 func TestBoundOfManyJobSets(t *testing.T) {
 	var text strings.Builder
 	for i := range 200 {
-		fmt.Fprintf(&text, "---\n{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: s%d, namespace: ml}, "+
+		fmt.Fprintf(&text, "---\n{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, "+
+			"metadata: {name: s%d, namespace: ml}, "+
 			"spec: {replicatedJobs: [{name: a, replicas: 5000, template: {}}]}}\n", i)
 	}
 	objects, err := manifest.Read("x", []byte(text.String()))

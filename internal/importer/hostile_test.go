@@ -43,8 +43,8 @@ func TestLongList(t *testing.T) {
 	for i := range 50000 {
 		fmt.Fprintf(&env, `{name: A%d, value: "$(A%d)x"},`, i, i-1)
 	}
-	text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n" + strings.Replace(pytorchSpec("", ""),
-		"containers: [{", "containers: [{env: ["+env.String()+"], ", 1)
+	text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n" +
+		strings.Replace(pytorchSpec("", ""), "containers: [{", "containers: [{env: ["+env.String()+"], ", 1)
 	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
 	const want = "env: error: has 50000 items, more than the limit of 2000 of a job: shorten the list"
 	if out.Jobs != 0 || !strings.Contains(lines(out.Notes), want) {

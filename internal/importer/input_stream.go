@@ -33,7 +33,8 @@ func (s *stream) read(src schema.Source) {
 		if path, n := longList(o.Object, nil); n > 0 {
 			s.notes = append(s.notes, Note{
 				File: l.Stream(), Line: l.Line(path), Object: o.String(), Field: dotted(path), Verdict: Error,
-				Why: fmt.Sprintf("has %d items, more than the limit of %d of a job: shorten the list", n, schema.MaxItems),
+				Why: fmt.Sprintf("has %d items, more than the limit of %d of a job: shorten the list", n,
+					schema.MaxItems),
 			})
 			s.invalid = true
 			continue

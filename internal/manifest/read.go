@@ -76,7 +76,7 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 		return nil, d.errorAt(at.Add("apiVersion"), fmt.Errorf("reading %s: %w", head.Kind, err))
 	}
 	if isList(head.APIVersion, head.Kind, text) {
-		return d.decodeList(objs, at, text)
+		return d.decodeList(objs, at, head.APIVersion, head.Kind, text)
 	}
 	obj, err := newTyped(gv.WithKind(head.Kind))
 	if err != nil {
@@ -159,20 +159,42 @@ func isList(apiVersion, kind string, text []byte) bool {
 	return kjson.UnmarshalCaseSensitivePreserveInts(text, &list) == nil && list.Items != nil
 }
 
-func (d document) decodeList(objs []runtime.Object, at yamldoc.Path, text []byte) ([]runtime.Object, error) {
+// decodeList decodes the items of a list. The API server prints a list of one kind without the kind of each item.
+func (d document) decodeList(objs []runtime.Object, at yamldoc.Path, apiVersion, kind string, text []byte,
+) ([]runtime.Object, error) {
 	var list struct {
 		Items []json.RawMessage `json:"items"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &list); err != nil {
-		return nil, d.decodeError(at, "List", text, err)
+		return nil, d.decodeError(at, kind, text, err)
 	}
 	for i, item := range list.Items {
-		var err error
+		item, err := withKind(item, apiVersion, strings.TrimSuffix(kind, "List"))
+		if err != nil {
+			return nil, d.decodeError(at.Add("items").Index(i), "a document", list.Items[i], err)
+		}
 		if objs, err = d.decode(objs, at.Add("items").Index(i), item); err != nil {
 			return nil, err
 		}
 	}
 	return objs, nil
+}
+
+// withKind is an item of a list of one kind with that kind, unless it has one. The kind is empty for a List.
+func withKind(item []byte, apiVersion, kind string) ([]byte, error) {
+	var fields map[string]json.RawMessage
+	if kind == "" || kjson.UnmarshalCaseSensitivePreserveInts(item, &fields) != nil || fields == nil ||
+		fields["kind"] != nil || fields["apiVersion"] != nil {
+		return item, nil // decode reports what is no mapping
+	}
+	for key, value := range map[string]string{"apiVersion": apiVersion, "kind": kind} {
+		text, err := json.Marshal(value)
+		if err != nil {
+			return nil, err
+		}
+		fields[key] = text
+	}
+	return json.Marshal(fields)
 }
 
 // newTyped gives nil for kinds that the scheme lacks, and for those that it

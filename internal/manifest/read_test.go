@@ -80,7 +80,7 @@ func TestReadDocuments(t *testing.T) {
 		"list in list": {"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: List\n  items:\n" +
 			"  - {apiVersion: v1, kind: Pod, metadata: {name: a}}\n", []string{"a"}},
 		"list of a kind": {"apiVersion: v1\nkind: PodList\nitems:\n- apiVersion: v1\n  kind: Pod\n" +
-			"  metadata: {name: a}\n", []string{"a"}},
+			"  metadata: {name: a}\n- metadata: {name: b}\n", []string{"a", "b"}},
 		"empty list": {"apiVersion: v1\nkind: List\n", nil},
 		"foreign kinds": {"apiVersion: v1\nkind: ListOptions\nmetadata: {name: a}\n---\napiVersion: apps/v2\n" +
 			"kind: Deployment\nmetadata: {name: b}\n", []string{"a", "b"}},

@@ -63,7 +63,8 @@ func TestDead(t *testing.T) {
 	}
 }
 
-// TestFlaky: a single change that fails, while the disk goes on, loses nothing either: what the journal lists is staged.
+// TestFlaky: a single change that fails, while the disk goes on, loses nothing either: what the journal lists stays
+// staged.
 func TestFlaky(t *testing.T) {
 	failed := stopped(t, func(t *testing.T, changes int, dir string) bool {
 		t.Helper()

@@ -26,7 +26,7 @@ func (c config) environmentAmong(items []*yaml.Node) (string, bool) {
 			prefix, suffix, found := strings.Cut(name(n), c.environment)
 			if found && !slices.ContainsFunc(items, func(job *yaml.Node) bool {
 				return isInput(job) && kind(job) == names.KindTrainingJob &&
-					!(strings.HasPrefix(name(job), prefix) && strings.HasSuffix(name(job), suffix))
+					(!strings.HasPrefix(name(job), prefix) || !strings.HasSuffix(name(job), suffix))
 			}) {
 				renamed = append(renamed, name(n))
 			}

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -94,6 +95,23 @@ func onlyDocument(in []byte) (*yaml.Node, error) {
 	}
 	return only, nil
 }
+
+// filled are the documents of a text that are more than comments.
+func filled(text []byte) (docs []*yaml.Node, err error) {
+	for _, doc := range yamldoc.Split("", text) {
+		root, err := parse(doc)
+		if err != nil {
+			return nil, err
+		}
+		if !isNull(root) {
+			docs = append(docs, root)
+		}
+	}
+	return docs, nil
+}
+
+// isConfig reports whether a document configures tegen.
+func isConfig(n *yaml.Node) bool { return headOf(n).Class() == dochead.Config }
 
 // parse names the line of an error, and leaves the name of the file to its caller.
 func parse(doc yamldoc.Document) (*yaml.Node, error) {

@@ -28,7 +28,6 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
-	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -140,6 +139,9 @@ func readFile(dir string) (name string, t types.Kustomization, err error) {
 		if err == nil {
 			err = sigsyaml.UnmarshalStrict(text, &t)
 		}
+		if docs, mistake := filled(text); err == nil && mistake == nil && len(docs) > 1 {
+			err = errors.New("it has several documents, and kustomize reads the first: remove the others")
+		}
 		if err != nil {
 			return name, t, fmt.Errorf("reading %s: %w", filepath.Join(dir, name), err)
 		}
@@ -213,10 +215,18 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 				filepath.Join(k.dir, k.file), entry)
 		}
 	}
-	n, err := parse(yamldoc.Document{Line: 1, Text: text}) // of any form: kustomize refuses what is no object
+	docs, err := filled(text) // of any form: kustomize refuses what is no object
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", at, err)
 	}
+	if len(docs) != 1 {
+		if i := slices.IndexFunc(docs, isConfig); i >= 0 {
+			return nil, fmt.Errorf("reading %s: a %s is beside other documents: put it into a file of its own", at,
+				kind(docs[i]))
+		}
+		return nil, nil
+	}
+	n := docs[0]
 	h := headOf(n)
 	switch key, problem := h.Problem(); {
 	case h.Class() == dochead.Broken && h.APIVersion+h.Kind != "": // of any other form: kustomize refuses it

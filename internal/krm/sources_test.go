@@ -127,6 +127,28 @@ func TestSourcesTwice(t *testing.T) {
 	}
 }
 
+// TestSeveralDocuments: a document that kustomize or tegen would not read is an error. Transformers of others may be in
+// one file.
+func TestSeveralDocuments(t *testing.T) {
+	const labels = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {team: one}\n" +
+		"fieldSpecs: [{path: metadata/labels, create: true}]\n"
+	for _, c := range []struct{ kustomization, config, want string }{
+		{"", "---\n" + labels, "tegen.yaml: a Generator is beside other documents"},
+		{"---\nnamePrefix: x-\n", "", "kustomization.yaml: it has several documents"},
+		{"---\n# a comment\n", "---\n# a comment\n", ""},
+	} {
+		_, err := overlay(t, folder(t, map[string]string{
+			"kustomization.yaml": header + "transformers: [two.yaml, tegen.yaml]\nresources: [job.yaml]\n" +
+				c.kustomization,
+			"job.yaml": job, "tegen.yaml": generator + c.config,
+			"two.yaml": labels + "---\n" + strings.Replace(labels, "name: l", "name: m", 1),
+		}))
+		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			t.Errorf("%q and %q: %v, want %q", c.kustomization, c.config, err, c.want)
+		}
+	}
+}
+
 // TestSourcesDeleted: a patch that deletes the jobs from outside leaves nothing, and not the overlay's own jobs.
 func TestSourcesDeleted(t *testing.T) {
 	dir := folder(t, map[string]string{

@@ -1,10 +1,8 @@
-package yamldoc_test
+package yamldoc
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // TestTrailing: the YAML parser stops where a root in brackets ends, or at a line of dots. Text behind it is an error
@@ -22,7 +20,7 @@ func TestTrailing(t *testing.T) {
 		"a: 1\n... more\n":                 2,
 		"[1]\na: 1\n":                      2,
 	} {
-		for _, doc := range yamldoc.Split("x.yaml", []byte(text)) {
+		for _, doc := range Split("x.yaml", []byte(text)) {
 			_, parsed := doc.Parse()
 			_, printed := doc.JSON()
 			for way, err := range map[string]error{"Parse": parsed, "JSON": printed} {

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/plan"
 )
 
@@ -179,17 +180,27 @@ func (w *world) state(t *testing.T, objects []*unstructured.Unstructured) state 
 				spec[key] = value
 			}
 		}
-		spec["labels"], spec["annotations"] = live.GetLabels(), live.GetAnnotations()
+		spec["labels"], spec["annotations"] = live.GetLabels(), withoutRecord(live.GetAnnotations())
 		switch live.GetKind() { // where something was placed, or bound meanwhile, is not what it should be
 		case "Pod":
 			unstructured.RemoveNestedField(spec, "spec", "nodeName")
 		case "PersistentVolumeClaim":
 			unstructured.RemoveNestedField(spec, "spec", "volumeName")
-			spec["annotations"] = withoutBinding(live.GetAnnotations())
+			spec["annotations"] = withoutBinding(withoutRecord(live.GetAnnotations()))
 		}
 		s[live.GetKind()+"/"+live.GetName()] = version{live.GetUID(), spec}
 	}
 	return s
+}
+
+// withoutRecord are annotations without the record of the input, which every change of a job changes.
+func withoutRecord(annotations map[string]string) map[string]string {
+	delete(annotations, names.Input)
+	delete(annotations, names.Version)
+	if len(annotations) == 0 {
+		return nil
+	}
+	return annotations
 }
 
 // withoutBinding are a claim's annotations without those of the controller that binds it, in its own time.

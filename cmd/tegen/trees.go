@@ -89,7 +89,7 @@ func (o *renderOptions) places(outs []*krm.Output, all bool) []tree.Place {
 		}
 		prune := o.prune || o.check && all // a folder that --prune would remove is a difference
 		places[i] = tree.Place{
-			Dir: dir, Bundles: out.Bundles, Rest: out.Rest, Prune: prune,
+			Dir: dir, Bundles: out.Bundles, Rest: out.Rest, Prune: prune, Behind: out.Behind,
 			Upgrade: o.upgrade, Keep: o.keep,
 		}
 		if o.several() {

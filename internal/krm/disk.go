@@ -40,6 +40,8 @@ func within(dir, path string) bool {
 type overlaidFS struct {
 	filesys.FileSystem
 	files map[string][]byte
+	seen  seenFiles // nil where nobody asks what was read
+	from  string    // the directory that their names are relative to
 }
 
 func (fs overlaidFS) ReadFile(path string) ([]byte, error) {
@@ -50,6 +52,7 @@ func (fs overlaidFS) ReadFile(path string) ([]byte, error) {
 			return nil, err
 		}
 	}
+	fs.seen.add(fs.from, path, data)
 	// Only in a file of inputs: any other may be what a ConfigMap is generated of, byte for byte.
 	if bytes.Contains(data, []byte(names.APIVersion)) {
 		data = yamldoc.JoinSurrogates(data)

@@ -2,6 +2,7 @@ package krm
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -37,6 +38,7 @@ type Output struct {
 	Bundles []render.Bundle
 	Rest    []byte
 	Notes   finding.List // about the overlay
+	Behind  string       // a digest of the files by which kustomize changed the objects after tegen; "" if it did not
 }
 
 // Overlay builds a kustomization that has tegen among its transformers, itself or in a kustomization below it, as
@@ -124,7 +126,8 @@ type kustomization struct {
 	config        *yaml.Node
 	before, after []string
 	nested        map[int]*kustomization
-	built         []byte // what a nested one built
+	behind        seenFiles // what kustomize read to change objects after tegen
+	built         []byte    // what a nested one built
 }
 
 func (k *kustomization) renders() bool { return k.config != nil || len(k.nested) > 0 }
@@ -317,7 +320,7 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 		bundles = nil
 	}
 	rest, err := stream(items)
-	return &Output{append(bundles, withoutFiles(rendered)...), append([]byte{}, rest...), notes}, err
+	return &Output{append(bundles, withoutFiles(rendered)...), append([]byte{}, rest...), notes, k.behind.digest()}, err
 }
 
 // finish runs the transformers behind tegen over everything.
@@ -330,6 +333,7 @@ func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*
 	if err != nil {
 		return nil, err
 	}
+	k.watch()
 	last := types.Kustomization{
 		Resources: []string{"tegen-rendered.yaml"}, Transformers: k.after,
 		Validators: k.types.Validators,
@@ -409,6 +413,8 @@ func (k *kustomization) buildNested(first *types.Kustomization, sources []schema
 		name := fmt.Sprintf("tegen-nested-%d.yaml", i)
 		first.Resources[i], files[name] = name, text
 		notes = append(notes, out.Notes...)
+		k.watch()
+		k.behind["nested "+name] = sha256.Sum256([]byte(out.Behind))
 		k.nested[i].built = text
 		if err := configure(first, files, k.nested[i].folders(k.nested[i].types)); err != nil {
 			return nil, nil, err
@@ -469,7 +475,10 @@ func (k *kustomization) resolved(first types.Kustomization, files map[string][]b
 	for name, data := range files {
 		all[filepath.Join(inner, name)] = data
 	}
-	around := kustomization{dir: filepath.Join(filepath.Dir(k.dir), "."+filepath.Base(k.dir)+".tegen"), file: k.file}
+	k.watch()
+	around := kustomization{
+		dir: filepath.Join(filepath.Dir(k.dir), "."+filepath.Base(k.dir)+".tegen"), file: k.file, behind: k.behind,
+	}
 	items, err := around.kustomize(types.Kustomization{Resources: []string{inner, "tegen-rendered.yaml"}}, all)
 	return slices.DeleteFunc(items, isInput), err
 }
@@ -484,7 +493,10 @@ func (k *kustomization) kustomize(variant types.Kustomization, files map[string]
 	if err != nil {
 		return nil, fmt.Errorf("building %s: %w", k.dir, err)
 	}
-	disk := overlaidFS{FileSystem: filesys.MakeFsOnDisk(), files: map[string][]byte{filepath.Join(k.dir, k.file): text}}
+	disk := overlaidFS{
+		FileSystem: filesys.MakeFsOnDisk(), files: map[string][]byte{filepath.Join(k.dir, k.file): text},
+		seen: k.behind, from: k.dir,
+	}
 	for name, data := range files {
 		disk.files[filepath.Join(k.dir, name)] = data
 	}

@@ -30,9 +30,10 @@ type Place struct {
 	Dir     string
 	Bundles []render.Bundle
 	Rest    []byte // what an overlay holds beside them, for a folder of its own; nil where there is no overlay
+	Behind  string // a digest of what changed those after tegen rendered them, "" for nothing
 	Overlay string // the directory of that overlay, for the list of a Top
-	Upgrade bool   // renders anew what another version of tegen rendered of the same input, which restarts it
-	Keep    bool   // keeps workloads of versions that recorded no input, and records it
+	Upgrade bool   // renders again what another version of tegen rendered of the same input, which restarts it
+	Keep    bool   // keeps workloads whose origin is unclear, and records the present input
 	Prune   bool   // removes the folders of other jobs, and that of an overlay that holds nothing beside jobs any more
 }
 
@@ -177,7 +178,8 @@ func (w *writer) planFolder(folder, namespace, origin string, files []render.Fil
 		if namespace != "" {
 			head += fmt.Sprintf("metadata:\n  namespace: %q\n", namespace)
 		}
-		add(kustomizationFile, head+"resources:\n"+list.String())
+		body := head + "resources:\n" + list.String()
+		add(kustomizationFile, w.seal(folder, contents(plan), body)+body)
 	}
 	for _, f := range plan {
 		if err := w.inspect(f, origin); err != nil {
@@ -191,6 +193,17 @@ func (w *writer) planFolder(folder, namespace, origin string, files []render.Fil
 	}
 	w.plan = append(w.plan, plan...)
 	return nil
+}
+
+// contents are the files that a folder gets, by name.
+func contents(plan []*file) map[string][]byte {
+	files := map[string][]byte{}
+	for _, f := range plan {
+		if f.content != nil {
+			files[filepath.Base(f.path)] = f.content
+		}
+	}
+	return files
 }
 
 // headerOf is the first line of every file, by which a later render finds it.

@@ -112,6 +112,18 @@ func list(namespace string, names ...string) string {
 	return text
 }
 
+// withoutSeals are files without the digests in kustomizations, which TestUnclear is about.
+func withoutSeals(files map[string]string) map[string]string {
+	for name, text := range files {
+		if filepath.Base(name) == kustomizationFile {
+			signature, _, _ := strings.Cut(text, "\n")
+			_, _, body := unsealed(text)
+			files[name] = signature + "\n" + body
+		}
+	}
+	return files
+}
+
 func TestWrite(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "rendered")
 	const named = "\napiVersion: v1\nmetadata:\n  name: x\n  namespace: ml"
@@ -131,7 +143,7 @@ func TestWrite(t *testing.T) {
 			"a/kustomization.yaml", "b/worker.yaml v1 Pod ml/x", "b/kustomization.yaml",
 			"overlay-resources/resources.yaml", "overlay-resources/kustomization.yaml"),
 	}
-	if diff := cmp.Diff(want, state(t, dir)); diff != "" {
+	if diff := cmp.Diff(want, withoutSeals(state(t, dir))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
@@ -169,7 +181,7 @@ func TestIdentical(t *testing.T) {
 		t.Errorf("the same content wrote %q", got)
 	}
 	render("two")
-	if got := touched(); !slices.Equal(got, []string{"a/worker.yaml"}) {
+	if got := touched(); !slices.Equal(got, []string{"a/kustomization.yaml", "a/worker.yaml"}) {
 		t.Errorf("one changed file wrote %q", got)
 	}
 }
@@ -188,7 +200,7 @@ func TestStale(t *testing.T) {
 	want["a/kustomization.yaml"] = header("ml/a") + list(ofML, "worker")
 	want["tegen-inventory.txt"] = inventory("a/worker.yaml", "a/kustomization.yaml", "b/etcd.yaml", "b/worker.yaml",
 		"b/kustomization.yaml")
-	if diff := cmp.Diff(want, state(t, dir)); diff != "" {
+	if diff := cmp.Diff(withoutSeals(want), withoutSeals(state(t, dir))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }

@@ -2,6 +2,7 @@ package tree
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"maps"
 	"path/filepath"
@@ -14,7 +15,8 @@ import (
 // A workload is what runs pods: the objects in whose metadata tegen records which version rendered them, of which
 // input. A new version of tegen that renders another workload of the same input would restart it: a reconciler deletes
 // the Job of the old name. So a folder stays as it is where its input is the same and the version is another, until
-// Place.Upgrade. Folders of versions that recorded nothing are an error, since nobody can tell what has changed.
+// Place.Upgrade. It is an error where the cause is unclear: the folder records no input, its files are not as tegen
+// rendered them, or what changes them after tegen has changed too.
 
 // unknownVersion is recorded for a workload that Place.Keep keeps: its version recorded nothing.
 const unknownVersion = "unknown"
@@ -23,13 +25,23 @@ const unknownVersion = "unknown"
 type Restart struct {
 	Job      string // namespace/name
 	From, To string // versions of tegen
+
+	why string // the cause is unclear
 }
+
+// Why the cause of a change can be unclear.
+const (
+	unrecorded = "the files record no input, because an older tegen rendered them"
+	edited     = "the files are not as tegen rendered them"
+	transforms = "a transformer after tegen has changed, or a file that it reads"
+)
 
 // workload is what a folder has of one, by object. Without the record, objects are as other versions render them too.
 type workload struct {
 	version, input string // "" where its objects record none, or do not agree
 	objects        map[string]string
 	kinds          map[string]bool
+	doubt          string // why the cause of a change is unclear, even of the same input
 }
 
 // documents are those of a file. Each ends with a line.
@@ -41,15 +53,24 @@ func documents(text []byte) [][]byte {
 	return docs
 }
 
-// workloadOf reads the workload of documents: the objects that record an input, and those of kinds.
+// workloadOf reads the workload of documents: the objects that record an input, and those of kinds. Without any, it is
+// the objects with containers: an older tegen rendered them for another target.
 func workloadOf(docs [][]byte, kinds map[string]bool) workload {
+	w := workloadOfKinds(docs, func(kind string, _ []byte) bool { return kinds[kind] })
+	if len(w.objects) == 0 {
+		w = workloadOfKinds(docs, func(_ string, doc []byte) bool { return bytes.Contains(doc, []byte("containers:")) })
+	}
+	return w
+}
+
+func workloadOfKinds(docs [][]byte, counts func(kind string, doc []byte) bool) workload {
 	w := workload{objects: map[string]string{}, kinds: map[string]bool{}}
 	agree := true
 	for _, doc := range docs {
 		o := objectOf(doc)
 		kind := o["apiVersion"] + " " + o["kind"]
 		version, input, rest := recorded(doc)
-		if input == "" && !kinds[kind] || o["kind"] == "" {
+		if input == "" && !counts(kind, doc) || o["kind"] == "" {
 			continue
 		}
 		if len(w.objects) > 0 && (w.version != version || w.input != input) {
@@ -138,7 +159,7 @@ const (
 
 // decide says what becomes of a workload, and notes a restart.
 func (w *writer) decide(job string, was, is workload, same bool) decision {
-	restart := Restart{job, was.version, is.version}
+	restart := Restart{Job: job, From: was.version, To: is.version}
 	switch {
 	case len(is.objects) == 0 || len(was.objects) == 0:
 		return replaced
@@ -146,21 +167,27 @@ func (w *writer) decide(job string, was, is workload, same bool) decision {
 		return unchanged
 	case maps.Equal(was.objects, is.objects):
 		return replaced // and the record with it
-	case was.input == "" && w.Upgrade, was.input == is.input && w.Upgrade:
-		return replaced
-	case was.input == "" && w.Keep:
-		return taken
 	case was.input == "":
-		w.unclear = append(w.unclear, restart)
-		return unclear
-	case was.version == is.version: // an author's change, to the job or behind it
+		restart.why = unrecorded
+	case was.version == is.version: // an author's change, to the job or after tegen
 		return replaced
 	case was.input == is.input:
+		restart.why = was.doubt
+	default:
+		w.moved = append(w.moved, restart)
+		return replaced
+	}
+	switch {
+	case w.Upgrade:
+		return replaced
+	case restart.why == "":
 		w.held = append(w.held, restart)
 		return held
+	case w.Keep:
+		return taken
 	}
-	w.moved = append(w.moved, restart)
-	return replaced
+	w.unclear = append(w.unclear, restart)
+	return unclear
 }
 
 // upgrade decides about the folder of a job, whose planned files it returns: all, those that are there already, or
@@ -190,6 +217,13 @@ func (w *writer) upgrade(job string, plan []*file) ([]*file, error) {
 	}
 	is := workloadOf(after, nil)
 	was := workloadOf(before, is.kinds)
+	files := map[string][]byte{}
+	for f, text := range texts {
+		files[filepath.Base(f.path)] = text
+	}
+	if ok, _ := intact(files); !ok {
+		was.doubt = edited
+	}
 	switch w.decide(job, was, is, same) {
 	case held, unchanged:
 		for f := range texts {
@@ -201,7 +235,7 @@ func (w *writer) upgrade(job string, plan []*file) ([]*file, error) {
 		for f, text := range texts {
 			docs := documents(text)
 			for i, doc := range docs {
-				if o := objectOf(doc); is.kinds[o["apiVersion"]+" "+o["kind"]] {
+				if o := objectOf(doc); was.kinds[o["apiVersion"]+" "+o["kind"]] {
 					docs[i] = record(doc, unknownVersion, is.input)
 				}
 			}
@@ -209,25 +243,26 @@ func (w *writer) upgrade(job string, plan []*file) ([]*file, error) {
 			kept = append(kept, &file{path: f.path, content: content, exists: true, same: bytes.Equal(content, text)})
 		}
 		slices.SortFunc(kept, func(a, b *file) int { return strings.Compare(a.path, b.path) })
+		w.reseal(kept)
 		return kept, nil
 	}
 	return plan, nil
 }
 
-// refuseUnclear is the error of jobs that a version rendered which recorded no input.
+// refuseUnclear is the error of jobs for which the cause of a change is unclear.
 func (w *writer) refuseUnclear() error {
-	if len(w.unclear) == 0 {
-		return nil
-	}
-	var jobs []string
+	of := map[string][]string{}
 	for _, r := range w.unclear {
-		jobs = append(jobs, r.Job)
+		of[r.why] = append(of[r.why], r.Job)
 	}
-	return fmt.Errorf("%s: this version of tegen (%s) renders another workload for %s than the files there have, "+
-		"which an older tegen wrote without a record of its input. Whether tegen or the job has changed is unknown. "+
-		"To render the jobs with this version, which restarts them once a cluster has the change, use --upgrade. "+
-		"To keep what is there and record the present input, use --keep", w.Dir, w.unclear[0].To,
-		strings.Join(jobs, ", "))
+	var errs []error
+	for _, why := range slices.Sorted(maps.Keys(of)) {
+		errs = append(errs, fmt.Errorf("%s: tegen %s renders another workload for %s, and the cause can be the job or "+
+			"tegen: %s. To render the jobs with this version, which restarts them once a cluster has the change, use "+
+			"--upgrade. To keep the files and record the present input, use --keep", w.Dir, w.unclear[0].To,
+			strings.Join(of[why], ", "), why))
+	}
+	return errors.Join(errs...)
 }
 
 // upgradeRest does the same for the objects of jobs in the folder of an overlay, where transformers behind tegen have
@@ -240,6 +275,18 @@ func (w *writer) upgradeRest() error {
 	text, err := w.read(filepath.FromSlash(path))
 	if err != nil {
 		return err
+	}
+	kustomization, err := w.read(filepath.Join(RestFolder, kustomizationFile))
+	if err != nil {
+		return err
+	}
+	doubt := ""
+	ok, behind := intact(map[string][]byte{"resources.yaml": text, kustomizationFile: kustomization})
+	switch {
+	case !ok:
+		doubt = edited
+	case behind != w.Behind:
+		doubt = transforms
 	}
 	_, text, _ = bytes.Cut(text, []byte("\n")) // the signature
 	before, after := byJob(documents(text)), byJob(documents(w.Rest))
@@ -257,6 +304,7 @@ func (w *writer) upgradeRest() error {
 		done[job] = true
 		is := workloadOf(after[job], nil)
 		was := workloadOf(before[job], is.kinds)
+		was.doubt = doubt
 		same := slices.EqualFunc(before[job], after[job], func(a, b []byte) bool {
 			_, _, was := recorded(a)
 			_, _, is := recorded(b)
@@ -267,7 +315,7 @@ func (w *writer) upgradeRest() error {
 			docs = append(docs, before[job]...)
 		case taken:
 			for _, doc := range before[job] {
-				if o := objectOf(doc); is.kinds[o["apiVersion"]+" "+o["kind"]] {
+				if o := objectOf(doc); was.kinds[o["apiVersion"]+" "+o["kind"]] {
 					doc = record(doc, unknownVersion, is.input)
 				}
 				docs = append(docs, doc)

@@ -222,8 +222,9 @@ func TestHeadsHavePlaces(t *testing.T) {
 		misspelt("kind: TrainingJob", "kind: TrainingJobs"): `extra.yaml:2:7: kind: must be TrainingJob, not ` +
 			`"TrainingJobs"; did you mean "TrainingJob"?`,
 		misspelt("tegen.dev/v1alpha1", "tegen.dv/v1alpha1"): "extra.yaml:1:13: apiVersion: must be tegen.dev/v1alpha1",
+		misspelt("tegen.dev/", "kubeflow.org/"):             "extra.yaml:1:13: apiVersion: must be tegen.dev/v1alpha1",
 		misspelt("apiVersion:", "apiVersoin:"):              `:1:1: apiVersoin: unknown field; did you mean "apiVer`,
-		misspelt("kind:", "Kind:"):                          `did you mean "kind" by "Kind"?`,
+		misspelt("kind:", "Kind:"):                          `is "Kind" a misspelling of it?`,
 		misspelt("metadata:", "metdata:"):                   `:3:1: metdata: unknown field; did you mean "metadata"`,
 		environmentForm:                                     "yaml:2:7: kind: an Environment among jobs does not apply",
 		generatorForm:                                       "list its file under transformers",

@@ -22,10 +22,10 @@ const (
 	Broken               // neither, as Problem reports
 )
 
-// Head is the head of a document. Keys are the top-level keys; apiVersion and kind are "" if they are absent or not
-// scalars.
+// Head is the head of a document. Keys are the top-level keys, and Spec those of its spec, if they are known;
+// apiVersion and kind are "" if they are absent or not scalars.
 type Head struct {
-	Keys             []string
+	Keys, Spec       []string
 	APIVersion, Kind string
 }
 
@@ -45,7 +45,7 @@ var (
 //   - A document with an apiVersion of another group and a kind is Foreign. It is Broken only if group and kind both
 //     resemble ours: tegen.dv/v1alpha1 with kind TrainingJob is a mistake, and so is kind TrainingJob with an
 //     apiVersion without a group, since Kubernetes' core API has no such kind. An operator of somebody else may
-//     have a TrainingJob or an Environment in a group of its own.
+//     have a TrainingJob or an Environment in a group of its own, but not with the image and workers of ours.
 //   - A document without apiVersion or kind is no Kubernetes object and nothing of ours. It is Broken: to pass it
 //     through would hide a misspelt key of a job.
 func (h Head) Class() Class {
@@ -74,11 +74,15 @@ func (h Head) judge() (class Class, key, message string) {
 	case of == group:
 		return Broken, "kind", fmt.Sprintf("must be one of %s, not %q%s", strings.Join(kinds, ", "), h.Kind,
 			spelling.Suggest(h.Kind, kinds))
-	case meant != "" && (!grouped || resembles(of)):
+	case meant != "" && (!grouped || resembles(of)), h.Kind == names.KindTrainingJob && h.specIsOurs():
 		return Broken, "apiVersion", fmt.Sprintf("must be %s for kind %s, not %q", names.APIVersion, meant,
 			h.APIVersion)
 	}
 	return Foreign, "", ""
+}
+
+func (h Head) specIsOurs() bool {
+	return slices.Contains(h.Spec, "image") && slices.Contains(h.Spec, "workers")
 }
 
 // resembles reports whether a group is most likely tegen's, misspelt. Two letters apart is close enough: three are
@@ -92,7 +96,7 @@ func resembles(of string) bool {
 func (h Head) Hint(missing string) string {
 	for _, key := range h.Keys {
 		if key != missing && spelling.Nearest(key, []string{"apiVersion", "kind", "metadata", "spec"}) == missing {
-			return fmt.Sprintf("; did you mean %q by %q?", missing, key)
+			return fmt.Sprintf("; is %q a misspelling of it?", key)
 		}
 	}
 	return ""

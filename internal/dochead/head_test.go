@@ -35,9 +35,9 @@ func TestClass(t *testing.T) {
 		{"tegn.dev/v1alpha1", "TrainingJbo", whole, Broken, "for kind TrainingJob"},
 		{"v1alpha1", "TrainingJob", whole, Broken, "apiVersion: must be tegen.dev/v1alpha1"},
 		{"v1", "Environment", whole, Broken, "apiVersion: must be tegen.dev/v1alpha1"},
-		{"", "TrainingJob", []string{"apiVersoin", "kind"}, Broken, `did you mean "apiVersion" by "apiVersoin"`},
+		{"", "TrainingJob", []string{"apiVersoin", "kind"}, Broken, `is "apiVersoin" a misspelling of it?`},
 		{"", "ConfigMap", []string{"kind", "data"}, Broken, "apiVersion: required field is missing"},
-		{"tegen.dev/v1alpha1", "", []string{"apiVersion", "Kind"}, Broken, `did you mean "kind" by "Kind"`},
+		{"tegen.dev/v1alpha1", "", []string{"apiVersion", "Kind"}, Broken, `is "Kind" a misspelling of it?`},
 		{"v1", "", []string{"apiVersion", "data"}, Broken, "kind: required field is missing"},
 		{"", "", nil, Broken, "apiVersion: required field is missing"},
 
@@ -50,7 +50,7 @@ func TestClass(t *testing.T) {
 		{"kubeflow.org/v1", "PyTorchJob", whole, Foreign, ""},
 		{"tegen.de/v1", "Thing", whole, Foreign, ""},
 	} {
-		h := Head{c.keys, c.version, c.kind}
+		h := Head{Keys: c.keys, APIVersion: c.version, Kind: c.kind}
 		key, message := h.Problem()
 		text := key + ": " + message
 		if got := h.Class(); got != c.want || (got == Broken) != (message != "") {

@@ -23,8 +23,8 @@ func (k *kustomization) watch() {
 	}
 }
 
-// add records a file. Files of tegen's inputs are left out, because the digest of each job has what they contain, and so
-// is what tegen rendered.
+// add records a file. Files of tegen's inputs are left out, because the digest of each job has what they contain, and
+// so is what tegen rendered.
 func (s seenFiles) add(from, path string, data []byte) {
 	base := filepath.Base(path)
 	if s == nil || strings.HasPrefix(base, "tegen-rendered") || strings.HasPrefix(base, "tegen-nested-") ||

@@ -42,7 +42,8 @@ func TestBehind(t *testing.T) {
 			if first == "" || first != digest(t, files, "replicas: 2", "replicas: 3") {
 				t.Errorf("%q depends on the job, or on the directory", first)
 			}
-			if first == digest(t, files, "team: one", "team: two") && first == digest(t, files, "value: one", "value: two") {
+			if first == digest(t, files, "team: one", "team: two") &&
+				first == digest(t, files, "value: one", "value: two") {
 				t.Error("another label does not change it")
 			}
 		})

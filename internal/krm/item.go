@@ -63,12 +63,17 @@ func annotations(n *yaml.Node) *yaml.Node { return yamldoc.Field(n, "metadata", 
 // headOf is the head of an item.
 func headOf(n *yaml.Node) dochead.Head {
 	h := dochead.Head{APIVersion: apiVersion(n), Kind: kind(n)}
+	h.Keys, h.Spec = keysOf(n), keysOf(yamldoc.Field(n, "spec"))
+	return h
+}
+
+func keysOf(n *yaml.Node) (keys []string) {
 	if n = yamldoc.Target(n); n != nil && n.Kind == yaml.MappingNode {
 		for i := 0; i < len(n.Content); i += 2 {
-			h.Keys = append(h.Keys, n.Content[i].Value)
+			keys = append(keys, n.Content[i].Value)
 		}
 	}
-	return h
+	return keys
 }
 
 // isInput reports whether the schema reads an item: a job, an Environment, and whatever dochead.Class takes for a

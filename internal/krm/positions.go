@@ -112,7 +112,8 @@ func inputsOf(name string, text []byte, environments bool) (kept []byte, mistake
 // nor of one that is no mapping or no YAML, which kustomize refuses. A document that is written as most are is
 // not parsed.
 func headIn(doc yamldoc.Document) (h dochead.Head, local, known bool) {
-	if h, ok := scanned(doc); ok && h.Class() != dochead.Config {
+	if h, ok := scanned(doc); ok && h.Class() != dochead.Config &&
+		(h.Kind != names.KindTrainingJob || h.Class() != dochead.Foreign) { // its spec decides
 		return h, false, true
 	}
 	n, err := doc.Parse()

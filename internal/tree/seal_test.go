@@ -12,8 +12,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/render"
 )
 
-// TestUnclear: a folder that is not as tegen rendered it is not held for an upgrade, because the cause of the change can
-// be the edit. It is an error of the write and of the check until one of the flags decides.
+// TestUnclear: a folder that is not as tegen rendered it is not held for an upgrade, because the cause of the change
+// can be the edit. It is an error of the write and of the check until one of the flags decides.
 func TestUnclear(t *testing.T) {
 	const worker = "a/worker.yaml"
 	edit := func(name, old, now string) func(t *testing.T, dir string) {

@@ -89,6 +89,8 @@ func TestHostileInput(t *testing.T) {
 			job("a") + "  groups: [" + strings.Repeat("{name: g, image: 'a:1', command: [x]},", 20000) + "]\n",
 			"spec.groups: has 20000 items, more than the limit of 2000",
 		},
+		{"many jobs", strings.Repeat("{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob}\n---\n", 5001),
+			"these are 5001 jobs, more than the limit of 5000"},
 		{"NUL", "a: \x00", "NUL byte"},
 		{"line separator", "a: b\u2028c", "U+2028"},
 		{"next line", "a: b\u0085c", "U+0085"},
@@ -115,6 +117,21 @@ func TestHostileInput(t *testing.T) {
 				t.Errorf("%d MB were allocated", used>>20)
 			}
 		})
+	}
+}
+
+// TestLargeEnvironment: an Environment counts for each job that it is merged into.
+func TestLargeEnvironment(t *testing.T) {
+	text := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {env: [{name: A, value: " +
+		strings.Repeat("a", 900_000) + "}]}\n"
+	var jobs strings.Builder
+	for i := range 300 {
+		jobs.WriteString(job(fmt.Sprintf("j%d", i)) + "---\n")
+	}
+	_, errs := load(t, text, jobs.String())
+	const want = "bytes for each of 300 jobs are more than the limit of 100 MiB in all"
+	if len(errs) != 1 || !strings.Contains(errs.Error(), want) || errs[0].File != "0.yaml" || errs[0].Line != 4 {
+		t.Errorf("%.300v, want %q", errs, want)
 	}
 }
 

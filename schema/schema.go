@@ -69,6 +69,9 @@ func loadFor(sources []Source, git bool) ([]*Job, error) {
 	if env == nil && len(errs) == 0 {
 		errs = append(errs, lacking(sources)...)
 	}
+	if large := tooMuch(jobs, env); large != nil {
+		return nil, append(errs, large...)
+	}
 	out := make([]loaded, len(jobs))
 	parallel(len(jobs), func(i int) {
 		load := func() { out[i] = loadJob(jobs[i], env, unread[i], git) }

@@ -75,8 +75,15 @@ func readSide(ctx context.Context, stdin io.Reader, name, other string) ([]map[s
 			all = append(all, o.Object)
 		}
 	}
+	if len(all) > maxObjects {
+		errs = append(errs, fmt.Errorf("%s: %d objects, more than the limit of %d: compare them in parts",
+			printable(name), len(all), maxObjects))
+	}
 	return all, errors.Join(errs...)
 }
+
+// maxObjects is the most objects of a side of diff: 4,000 jobs have about 30,000.
+const maxObjects = 40_000
 
 // mistaken refuses an object whose head is misspelt: as another object it would differ from what it was.
 func mistaken(o *manifest.Loose) error {

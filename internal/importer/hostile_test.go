@@ -52,6 +52,29 @@ func TestLongList(t *testing.T) {
 	}
 }
 
+// TestTooMany: more objects or jobs than one import takes are refused before they are imported.
+func TestTooMany(t *testing.T) {
+	t.Parallel()
+	job := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j%d}\n" + pytorchSpec("", "") + "---\n"
+	const object = "{apiVersion: v1, kind: Service, metadata: {name: j%d}}\n---\n"
+	for want, c := range map[string]struct {
+		text string
+		n    int
+	}{
+		"201 training jobs, more than the limit of 200: import them in parts": {job, 201},
+		"20001 objects, more than the limit of 20000: import them in parts":   {object, 20001},
+	} {
+		var text strings.Builder
+		for i := range c.n {
+			fmt.Fprintf(&text, c.text, i)
+		}
+		out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text.String())}})
+		if out.Jobs != 0 || !out.Invalid || !strings.Contains(lines(out.Notes), want) {
+			t.Errorf("%d jobs, want none and %q:\n%.500s", out.Jobs, want, lines(out.Notes))
+		}
+	}
+}
+
 // TestWrapped: what a wrapper holds may be anything, and what is a job among it is read.
 func TestWrapped(t *testing.T) {
 	t.Parallel()

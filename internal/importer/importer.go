@@ -107,7 +107,13 @@ func Jobs(sources []schema.Source) Result {
 	for _, src := range sources {
 		s.read(src)
 	}
+	if note := tooMany(len(s.objects), maxObjects, "objects", sources); note != nil {
+		return Result{Notes: append(s.notes, *note), Invalid: true}
+	}
 	drafts := s.drafts()
+	if note := tooMany(len(drafts), maxJobs, "training jobs", sources); note != nil {
+		return Result{Notes: append(s.notes, *note), Invalid: true}
+	}
 	for _, d := range drafts {
 		d.finalize()
 	}
@@ -127,6 +133,23 @@ func Jobs(sources []schema.Source) Result {
 	out.Notes = append(out.Notes, s.staleNames(drafts)...)
 	sortNotes(&out)
 	return out
+}
+
+// Limits of one import. A job takes some 40 ms, because import renders it again for each field that it leaves out.
+const (
+	maxJobs    = 200
+	maxObjects = 20_000
+)
+
+// tooMany is the note about more of something than one import takes, nil if there are not.
+func tooMany(n, limit int, what string, sources []schema.Source) *Note {
+	if n <= limit {
+		return nil
+	}
+	return &Note{
+		File: sources[0].Name, Line: 1, Verdict: Error,
+		Why: fmt.Sprintf("%d %s, more than the limit of %d: import them in parts", n, what, limit),
+	}
 }
 
 // checkTogether holds the finished jobs against the schema, and renders them, as a person's next command will.

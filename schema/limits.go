@@ -1,0 +1,24 @@
+package schema
+
+import "github.com/tegen-dev/tegen/internal/structural"
+
+// Limits of one call of Load. Within them every command takes less than 512 MB of memory and 10 s of CPU for 8 MiB of
+// input, beside what the file system takes for files with -o. 5,000 small jobs take plan 256 MB.
+const (
+	maxJobs   = 5_000
+	maxMerged = 100 << 20 // bytes of the Environment, counted for each job that it is merged into
+)
+
+// tooMuch reports more jobs than a call can take, or too large an Environment for them.
+func tooMuch(jobs []*structural.Node, env *Environment) Errors {
+	if len(jobs) > maxJobs {
+		return Errors{jobs[maxJobs].Errorf("", "size",
+			"these are %d jobs, more than the limit of %d: pass fewer files at a time", len(jobs), maxJobs)}
+	}
+	if env != nil && len(jobs)*len(env.written) > maxMerged {
+		return Errors{env.root.Errorf("spec", "size",
+			"%d bytes for each of %d jobs are more than the limit of %d MiB in all: shorten it, or pass fewer jobs at "+
+				"a time", len(env.written), len(jobs), maxMerged>>20)}
+	}
+	return nil
+}

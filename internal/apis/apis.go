@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tegen-dev/tegen/internal/quantity"
-	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Custom is a custom resource with a spec of its own type; status is the controllers' to write.
@@ -44,36 +43,32 @@ func New[S any](gvk schema.GroupVersionKind, meta metav1.ObjectMeta, spec S) *Cu
 	return c
 }
 
-// CheckQuantities returns the path of the first quantity of an object that is too long to be parsed, and the error.
-// Objects of a kind that is not in Kinds are not looked at: nothing parses their quantities.
-func CheckQuantities(gvk schema.GroupVersionKind, object map[string]any) (yamldoc.Path, error) {
+// Empty is an object of a kind without fields, nil for a kind that is not in Kinds.
+func Empty(gvk schema.GroupVersionKind) runtime.Object {
 	for _, k := range Kinds {
 		if k.GroupVersionKind == gvk {
-			return quantity.CheckValue(reflect.TypeOf(k.make()), object)
+			return k.make()
 		}
 	}
-	return nil, nil
+	return nil
 }
 
 // Decode makes a typed object of one read as a map, leaving out what the types do not have; nil for a kind that is not
-// in Kinds, or that does not decode. CheckQuantities says of some of these why.
+// in Kinds, or that does not decode: manifest.Read says why.
 func Decode(gvk schema.GroupVersionKind, object map[string]any) runtime.Object {
-	for _, k := range Kinds {
-		if k.GroupVersionKind != gvk {
-			continue
-		}
-		text, err := json.Marshal(object)
-		if err != nil {
-			return nil
-		}
-		obj := k.make()
-		if _, err := quantity.CheckJSON(reflect.TypeOf(obj), text); err != nil {
-			return nil
-		}
-		if json.Unmarshal(text, obj) != nil {
-			return nil
-		}
-		return obj
+	obj := Empty(gvk)
+	if obj == nil {
+		return nil
 	}
-	return nil
+	text, err := json.Marshal(object)
+	if err != nil {
+		return nil
+	}
+	if _, err := quantity.CheckJSON(reflect.TypeOf(obj), text); err != nil {
+		return nil
+	}
+	if json.Unmarshal(text, obj) != nil {
+		return nil
+	}
+	return obj
 }

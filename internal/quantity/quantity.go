@@ -91,30 +91,6 @@ func CheckJSON(t reflect.Type, text []byte) (yamldoc.Path, error) {
 	return check(t, value, nil)
 }
 
-// CheckValue is CheckJSON of a value that is decoded already.
-func CheckValue(t reflect.Type, value any) (yamldoc.Path, error) {
-	if !hasSuspect(value) {
-		return nil, nil
-	}
-	return check(t, value, nil)
-}
-
-func hasSuspect(value any) bool {
-	switch x := value.(type) {
-	case string:
-		return isSuspect([]byte(x))
-	case []any:
-		return slices.ContainsFunc(x, hasSuspect)
-	case map[string]any:
-		for _, below := range x {
-			if hasSuspect(below) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 var quantityType = reflect.TypeFor[resource.Quantity]()
 
 // check walks a type and a value together. Types with a decoder of their own, other than quantities, hold none.

@@ -87,11 +87,6 @@ func newIndex(objs []runtime.Object) *index {
 
 func (x *index) add(obj runtime.Object, meta metav1.Object) {
 	key := idOf(obj, meta)
-	if u, ok := obj.(*unstructured.Unstructured); ok {
-		if at, err := apis.CheckQuantities(u.GroupVersionKind(), u.Object); err != nil {
-			x.excess = append(x.excess, excess{key, at.String(), "quantity", err.Error()})
-		}
-	}
 	made := apis.WorkloadOf(obj)
 	custom := isCustom(obj)
 	// A custom resource without a namespace may be cluster-scoped.

@@ -109,13 +109,17 @@ func (s *Spec) literalNotes(at string, command, args []string, env []Env, from [
 		return nil
 	}
 	inTemplate := string(s.PodTemplate)
-	note := func(field, text string) {
+	note := func(field, text string, later []Env) {
 		if !strings.Contains(text, "$(") {
 			return
 		}
 		for _, m := range literal.FindAllStringSubmatch(text, -1) {
 			name := m[1]
 			has := slices.ContainsFunc(env, func(e Env) bool { return e.Name == name })
+			if slices.ContainsFunc(later, func(e Env) bool { return e.Name == name }) {
+				notes = append(notes, fmt.Sprintf("%s: Kubernetes leaves $(%s) as it is, because %s is not set before "+
+					"this variable: change the order of %s.env", field, name, name, at))
+			}
 			if !has && !ownVariables.MatchString(name) && !tutorialEnv[name] && !strings.Contains(inTemplate, name) {
 				notes = append(notes, fmt.Sprintf("%s: no variable %s is there, and Kubernetes leaves $(%s) as it is: "+
 					"set it in %s.env, or write $$(%s) where that is meant", field, name, name, at, name))
@@ -133,12 +137,12 @@ func (s *Spec) literalNotes(at string, command, args []string, env []Env, from [
 			field = fmt.Sprintf("%s.args[%d]", at, i-len(command))
 		}
 		if i != shell {
-			note(field, word)
+			note(field, word, nil)
 		}
 	}
 	for i, e := range env {
 		if e.Value != nil {
-			note(fmt.Sprintf("%s.env[%d].value", at, i), *e.Value)
+			note(fmt.Sprintf("%s.env[%d].value", at, i), *e.Value, env[i:])
 		}
 	}
 	return notes

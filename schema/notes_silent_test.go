@@ -37,6 +37,8 @@ func TestSilentNotes(t *testing.T) {
 		one + "env: [{name: A, " +
 			"value: '$(B)/c'}]": "spec.env[0].value: no variable B",
 		one + "env: [{name: B, value: x}, {name: A, value: '$(B)/c'}]":                     "",
+		one + "env: [{name: A, value: '$(B)/c'}, {name: B, value: x}]":                     "spec.env[0].value: Kubernetes leaves $(B)",
+		one + "env: [{name: A, value: '$(A)/c'}]":                                          "spec.env[0].value: Kubernetes leaves $(A)",
 		one + "env: [{name: A, value: '$$(B)/c'}]":                                         "",
 		one + "env: [{name: A, value: '$(B)/c'}], envFrom: [{secret: s}]":                  "",
 		one + "env: [{name: A, value: '$(a b)'}]":                                          "",

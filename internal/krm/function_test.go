@@ -1,8 +1,6 @@
 package krm_test
 
 import (
-	"bytes"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -10,32 +8,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
-	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
-
-	"github.com/tegen-dev/tegen/internal/krm"
 )
-
-// list is a ResourceList of a configuration, "" for none, and items.
-func list(t *testing.T, config string, items ...string) *framework.ResourceList {
-	t.Helper()
-	rl := &framework.ResourceList{}
-	for _, text := range items {
-		nodes, err := kio.FromBytes([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		rl.Items = append(rl.Items, nodes...)
-	}
-	if config != "" {
-		n, err := yaml.Parse(config)
-		if err != nil {
-			t.Fatal(err)
-		}
-		rl.FunctionConfig = n
-	}
-	return rl
-}
 
 // TestMoved: what an overlay's namespace made of an installation is refused before its jobs are rendered.
 func TestMoved(t *testing.T) {
@@ -50,69 +24,6 @@ func TestMoved(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "Deployment team/tegen-scheduler: metadata: tegen-system/") {
 		t.Errorf("moved: %v", err)
 	}
-}
-
-// run gives the function a list, as kustomize does, and returns its answer.
-func run(t *testing.T, rl *framework.ResourceList) error {
-	t.Helper()
-	var in, out bytes.Buffer
-	w := kio.ByteWriter{
-		Writer: &in, KeepReaderAnnotations: true, FunctionConfig: rl.FunctionConfig,
-		WrappingKind: "ResourceList", WrappingAPIVersion: "config.kubernetes.io/v1",
-	}
-	if err := w.Write(rl.Items); err != nil {
-		t.Fatal(err)
-	}
-	failure := krm.Run(in.Bytes(), &out, io.Discard)
-	r := kio.ByteReader{Reader: &out, OmitReaderAnnotations: true}
-	items, err := r.Read()
-	if err != nil {
-		t.Fatal(err)
-	}
-	rl.Items, rl.Results = items, nil
-	if r.Results != nil {
-		text, err := r.Results.String()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := yaml.Unmarshal([]byte(text), &rl.Results); err != nil {
-			t.Fatal(err)
-		}
-	}
-	return failure
-}
-
-// process runs the function and returns its items as Kind namespace/name, in order.
-func process(t *testing.T, rl *framework.ResourceList) []string {
-	t.Helper()
-	if err := run(t, rl); err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range rl.Results {
-		if !strings.Contains(r.Message, "is not among what the generators") { // of a part of them
-			t.Errorf("results without an error: %v", r)
-		}
-	}
-	return itemIDs(rl)
-}
-
-func itemIDs(rl *framework.ResourceList) (out []string) {
-	for _, n := range rl.Items {
-		out = append(out, n.GetKind()+" "+n.GetNamespace()+"/"+n.GetName())
-	}
-	return out
-}
-
-func itemTexts(t *testing.T, rl *framework.ResourceList) (out []string) {
-	t.Helper()
-	for _, n := range rl.Items {
-		text, err := n.String()
-		if err != nil {
-			t.Fatal(err)
-		}
-		out = append(out, text)
-	}
-	return out
 }
 
 // rendered are the objects of the job of these tests.
@@ -197,7 +108,7 @@ func TestGenerate(t *testing.T) {
 		{"nothing at all", "", nil, nil},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, process(t, list(t, c.config, c.items...))); diff != "" {
+			if diff := cmp.Diff(c.want, process(t, list(t, c.config, c.items...), "is not among what the generators")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -243,52 +154,6 @@ func TestAgain(t *testing.T) {
 	if diff := cmp.Diff(slices.Sorted(slices.Values(once)), slices.Sorted(slices.Values(itemTexts(t,
 		rl)))); diff != "" {
 		t.Errorf("the second run changed something (-first +second):\n%s", diff)
-	}
-}
-
-// TestStale: objects that the job no longer renders are removed. Objects of others stay.
-func TestStale(t *testing.T) {
-	other := strings.Replace(job, "name: resnet", "name: bert", 1)
-	elsewhere := strings.Replace(job, "namespace: ml", "namespace: nlp", 1)
-	before := list(t, "", job, other, elsewhere)
-	process(t, before)
-	items := slices.DeleteFunc(itemTexts(t, before), func(s string) bool {
-		return strings.Contains(s,
-			"kind: TrainingJob")
-	})
-
-	c10d := strings.Replace(job, "  rendezvous: {backend: etcd, store: etcd}\n", "", 1)
-	got := process(t, list(t, "", append(items, c10d)...))
-	var want []string
-	for _, id := range rendered {
-		want = append(want, strings.ReplaceAll(id, "resnet", "bert"), strings.Replace(id, " ml/", " nlp/", 1))
-		if !strings.HasSuffix(id, "resnet-etcd") && !strings.HasSuffix(id, "resnet-etcd-peer") {
-			want = append(want, id)
-		}
-	}
-	want = append(want, "TrainingJob ml/resnet")
-	slices.Sort(want)
-	slices.Sort(got)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-// TestStaleVolumes: objects without a namespace are told apart by the label that says whose they are.
-func TestStaleVolumes(t *testing.T) {
-	volume := "  storage: [{mountPath: /data, nfs: {server: nfs, path: /x}}]\n"
-	before := list(t, "", job+volume, strings.Replace(job, "namespace: ml", "namespace: nlp", 1)+volume)
-	process(t, before)
-	items := slices.DeleteFunc(itemTexts(t, before), func(s string) bool {
-		return strings.Contains(s,
-			"kind: TrainingJob")
-	})
-	got := process(t, list(t, "", append(items, job)...))
-	volumes := slices.DeleteFunc(got, func(id string) bool { return !strings.HasPrefix(id, "PersistentVolume") })
-	slices.Sort(volumes)
-	if diff := cmp.Diff([]string{"PersistentVolume /nlp-resnet-data", "PersistentVolumeClaim nlp/resnet-data"},
-		volumes); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 

@@ -29,6 +29,9 @@ func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) (kept []*yaml
 		jobs[b.Summary.Namespace+"/"+b.Summary.Name] = true
 	}
 	labelled := func(n *yaml.Node) bool { of, job := renderedFor(n); return job != "" && jobs[of+"/"+job] }
+	if err := twice(items, bundles, labelled); err != nil {
+		return nil, nil, err
+	}
 	if !slices.ContainsFunc(items, labelled) {
 		return slices.Clone(items), nil, nil
 	}
@@ -49,7 +52,12 @@ func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) (kept []*yaml
 	for _, n := range items {
 		switch {
 		case !labelled(n):
-		case again[identity(n)], whole && canBeRendered(n):
+		case again[identity(n)]:
+			continue
+		case whole && canBeRendered(n):
+			_, job := renderedFor(n)
+			notes = append(notes, fmt.Sprintf("%s: removed: job %s no longer renders it",
+				title(n), job))
 			continue
 		case !canBeRendered(n):
 			_, job := renderedFor(n)
@@ -59,6 +67,26 @@ func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) (kept []*yaml
 		kept = append(kept, n)
 	}
 	return kept, notes, nil
+}
+
+// twice refuses items that are not of an earlier run and have the name of an object that is rendered: applied, each
+// would undo the other.
+func twice(items []*yaml.Node, bundles []render.Bundle, labelled func(*yaml.Node) bool) error {
+	owners := map[string]string{}
+	for _, b := range bundles {
+		for _, id := range b.IDs() {
+			owners[id] = b.Summary.Name
+		}
+	}
+	var errs []error
+	for _, n := range items {
+		job, is := owners[title(n)]
+		if is && !isInput(n) && !isLocal(n) && !labelled(n) && ofRenderedKind(n) {
+			errs = append(errs, fmt.Errorf("%s: job %s renders an object of this name: rename or remove one of them",
+				title(n), job))
+		}
+	}
+	return errors.Join(errs...)
 }
 
 // renderedFor is the namespace and name of the job whose labels an object has, "" where they do not name tegen.
@@ -90,16 +118,21 @@ var (
 	ofClusters = []string{"Namespace", "PersistentVolume", "StorageClass"}
 )
 
-// canBeRendered reports whether an object with a job's labels is one that the job, with whatever fields, is rendered to
-// under a name that tegen chooses. Of ConfigMaps and Secrets these are only the ones of the ssh keys.
-func canBeRendered(n *yaml.Node) bool {
-	home, job := renderedFor(n)
+// ofRenderedKind reports whether jobs are rendered to objects of that group and kind.
+func ofRenderedKind(n *yaml.Node) bool {
 	group, _, grouped := strings.Cut(apiVersion(n), "/")
 	if !grouped {
 		group = ""
 	}
-	custom := slices.ContainsFunc(apis.Kinds, func(k apis.Kind) bool { return k.Group == group && k.Kind == kind(n) })
-	if !custom && !slices.Contains(ofJobs[group], kind(n)) {
+	return slices.Contains(ofJobs[group], kind(n)) ||
+		slices.ContainsFunc(apis.Kinds, func(k apis.Kind) bool { return k.Group == group && k.Kind == kind(n) })
+}
+
+// canBeRendered reports whether an object with a job's labels is one that the job, with whatever fields, is rendered to
+// under a name that tegen chooses. Of ConfigMaps and Secrets these are only the ones of the ssh keys.
+func canBeRendered(n *yaml.Node) bool {
+	home, job := renderedFor(n)
+	if !ofRenderedKind(n) {
 		return false
 	}
 	if (namespace(n) == "") != slices.Contains(ofClusters, kind(n)) {

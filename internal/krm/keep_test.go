@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
 	"github.com/tegen-dev/tegen/internal/krm"
@@ -137,4 +138,67 @@ func overlayNotes(t *testing.T, dir string) (text string) {
 		text += n.String() + "\n"
 	}
 	return text
+}
+
+// TestStale: objects that the job no longer renders are removed. Objects of others stay.
+func TestStale(t *testing.T) {
+	other := strings.Replace(job, "name: resnet", "name: bert", 1)
+	elsewhere := strings.Replace(job, "namespace: ml", "namespace: nlp", 1)
+	before := list(t, "", job, other, elsewhere)
+	process(t, before)
+	items := slices.DeleteFunc(itemTexts(t, before), func(s string) bool {
+		return strings.Contains(s,
+			"kind: TrainingJob")
+	})
+
+	c10d := strings.Replace(job, "  rendezvous: {backend: etcd, store: etcd}\n", "", 1)
+	got := process(t, list(t, "", append(items, c10d)...), "removed: job resnet no longer renders it")
+	var want []string
+	for _, id := range rendered {
+		want = append(want, strings.ReplaceAll(id, "resnet", "bert"), strings.Replace(id, " ml/", " nlp/", 1))
+		if !strings.HasSuffix(id, "resnet-etcd") && !strings.HasSuffix(id, "resnet-etcd-peer") {
+			want = append(want, id)
+		}
+	}
+	want = append(want, "TrainingJob ml/resnet")
+	slices.Sort(want)
+	slices.Sort(got)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestStaleVolumes: objects without a namespace are told apart by the label that says whose they are.
+func TestStaleVolumes(t *testing.T) {
+	volume := "  storage: [{mountPath: /data, nfs: {server: nfs, path: /x}}]\n"
+	before := list(t, "", job+volume, strings.Replace(job, "namespace: ml", "namespace: nlp", 1)+volume)
+	process(t, before)
+	items := slices.DeleteFunc(itemTexts(t, before), func(s string) bool {
+		return strings.Contains(s,
+			"kind: TrainingJob")
+	})
+	got := process(t, list(t, "", append(items, job)...), "removed: job resnet no longer renders it")
+	volumes := slices.DeleteFunc(got, func(id string) bool { return !strings.HasPrefix(id, "PersistentVolume") })
+	slices.Sort(volumes)
+	if diff := cmp.Diff([]string{"PersistentVolume /nlp-resnet-data", "PersistentVolumeClaim nlp/resnet-data"},
+		volumes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestTwice: an item that has the name of a rendered object, and is not of an earlier run, is refused. Of a kind of
+// another group it is another object.
+func TestTwice(t *testing.T) {
+	for text, want := range map[string]string{
+		"apiVersion: v1\nkind: Service\nmetadata: {name: resnet-worker, namespace: ml}\n": "Service ml/resnet-worker: " +
+			"job resnet renders an object of this name: rename or remove one of them",
+		"apiVersion: v1\nkind: Service\nmetadata: {name: resnet-worker, namespace: nlp}\n":                         "",
+		"apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: resnet-worker, namespace: ml}\n":      "",
+		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: resnet-worker, namespace: ml, labels: {app: resnet}}\n": "Job ml/",
+	} {
+		err := run(t, list(t, "", job, text))
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
 }

@@ -132,3 +132,17 @@ func ids(t *testing.T, stream string) []string {
 	t.Helper()
 	return slices.Sorted(maps.Keys(byID(t, stream)))
 }
+
+// TestOneName: patches that give two jobs one name are a mistake of the overlay, where kustomize panics.
+func TestOneName(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"kustomization.yaml": header + "resources: [a.yaml, b.yaml]\ntransformers: [tegen.yaml]\npatches:\n" +
+			"- target: {kind: TrainingJob}\n  options: {allowNameChange: true}\n" +
+			"  patch: |-\n    - {op: replace, path: /metadata/name, value: one}\n",
+		"tegen.yaml": generator, "a.yaml": job, "b.yaml": strings.Replace(job, "name: resnet", "name: bert", 1),
+	})
+	_, err := krm.Overlay(dir, nil)
+	if err == nil || !strings.Contains(err.Error(), "already registered id: TrainingJob.v1alpha1.tegen.dev/one.ml") {
+		t.Errorf("%v", err)
+	}
+}

@@ -166,6 +166,9 @@ func Broken(place string, broken []refs.Broken) error {
 	return list.Err()
 }
 
+// IDs are the objects of a bundle, and those that controllers make of them, as "Kind namespace/name".
+func (b *Bundle) IDs() []string { return b.ids }
+
 // id is what an API server tells objects apart by.
 func id(obj k8sruntime.Object) string {
 	m, err := meta.Accessor(obj)

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -117,6 +118,23 @@ func TestForeignJournal(t *testing.T) {
 				t.Errorf("(-before +after):\n%s", diff)
 			}
 		})
+	}
+}
+
+// TestUnfinishedAbove: a directory that a write created goes again if the render around it cannot be completed.
+func TestUnfinishedAbove(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "out")
+	put(t, filepath.Join(dir, journalFile), headerOf(journalOrigin)+"rm -rf\n")
+	before := state(t, dir)
+	_, err := Write(t.Context(), Place{Dir: filepath.Join(dir, "eks")})
+	if err == nil || !strings.Contains(err.Error(), journalFile) {
+		t.Errorf("%v, want a word about %s", err, journalFile)
+	}
+	if diff := cmp.Diff(before, state(t, dir)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "eks")); !os.IsNotExist(err) {
+		t.Errorf("the directory is still there: %v", err)
 	}
 }
 

@@ -53,28 +53,31 @@ func open(ctx context.Context, place Place) (*writer, error) {
 			_ = os.Remove(d)
 		}
 	}
+	failed := func(err error) (*writer, error) {
+		undo()
+		return nil, err
+	}
 	completed := false
 	for start := time.Now(); ; {
 		more, err := mkdir(dir)
 		created = append(more, created...)
 		if err != nil {
-			undo()
-			return nil, fmt.Errorf("making a directory: %w", err)
+			return failed(fmt.Errorf("making a directory: %w", err))
 		}
 		root, unlock, err := locked(dir)
 		if above := filepath.Join(dir, ".."); err == nil && isUnfinished(above) {
 			unlock() // it may concern this directory too
 			outer, err := open(ctx, Place{Dir: above})
 			if err != nil {
-				return nil, err
+				return failed(err)
 			}
 			outer.release(false)
 			completed = true
 			continue
 		}
 		if err == nil {
-			w := &writer{Place: place, root: &disk{root}, release: func(failed bool) {
-				if failed {
+			w := &writer{Place: place, root: &disk{root}, release: func(wrong bool) {
+				if wrong {
 					undo()
 				}
 				unlock()
@@ -92,15 +95,14 @@ func open(ctx context.Context, place Place) (*writer, error) {
 		}
 		switch {
 		case !errors.Is(err, errBusy):
-			undo()
-			return nil, fmt.Errorf("opening %s: %w", dir, err)
+			return failed(fmt.Errorf("opening %s: %w", dir, err))
 		case time.Since(start) > lockTimeout:
-			return nil, fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another "+
-				"directory", dir, err, lockTimeout)
+			return failed(fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another "+
+				"directory", dir, err, lockTimeout))
 		}
 		select {
 		case <-ctx.Done():
-			return nil, fmt.Errorf("writing %s: %w: nothing was written", dir, context.Cause(ctx))
+			return failed(fmt.Errorf("writing %s: %w: nothing was written", dir, context.Cause(ctx)))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

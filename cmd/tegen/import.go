@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -95,7 +96,12 @@ func runImport(s cli.Streams, files []string, strict bool, output string) error 
 }
 
 func importError(out importer.Result, strict bool) error {
+	isInternal := func(n importer.Note) bool { return finding.IsInternal(n.Why) }
 	switch {
+	case slices.ContainsFunc(out.Notes, isInternal):
+		return finding.List{{
+			Rule: finding.InternalRule, Level: finding.Error, Message: "a fault of tegen, which the lines above report",
+		}}
 	case out.Invalid:
 		return errors.New("a job or its manifest must be corrected: see the lines with error or refused " +
 			"above")

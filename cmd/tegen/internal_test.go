@@ -10,6 +10,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/importer"
 )
 
 // fill panics for a nil map.
@@ -39,5 +40,19 @@ func TestInternalError(t *testing.T) {
 	if code := finish(cli.Streams{Out: &out, Err: &out}, called, nil, others); code != cli.ExitUsage ||
 		!strings.HasPrefix(out.String(), "one\ninternal error") {
 		t.Errorf("exit %d:\n%s", code, out.String())
+	}
+}
+
+// TestInternalErrorOfImport: import reports a fault of tegen among its notes, and ends with exit code 2 too.
+func TestInternalErrorOfImport(t *testing.T) {
+	note := importer.Note{Verdict: importer.Error, Why: `job "a": ` + finding.Internal("x")}
+	err := importError(importer.Result{Invalid: true, Notes: []importer.Note{note}}, false)
+	if !asFindings(err).HasInternal() {
+		t.Errorf("%v", err)
+	}
+	note.Why = "internal error: of the author's program"
+	if err := importError(importer.Result{Invalid: true, Notes: []importer.Note{note}}, false); err == nil ||
+		asFindings(err).HasInternal() {
+		t.Errorf("%v", err)
 	}
 }

@@ -20,8 +20,15 @@ func Internal(recovered any) string {
 	if at := panicPlace(); at != "" {
 		text += " (" + at + ")"
 	}
-	return fmt.Sprintf("internal error: %s; this is a fault of tegen. Report it at %s with the job and this message",
+	return fmt.Sprintf("%s%s; this is a fault of tegen. Report it at %s with the job and this message", internalPrefix,
 		text, issues)
+}
+
+const internalPrefix = "internal error: "
+
+// IsInternal reports whether a message contains a text of Internal.
+func IsInternal(message string) bool {
+	return strings.Contains(message, internalPrefix) && strings.Contains(message, issues)
 }
 
 // panicPlace is file:line of the innermost function of this module that panicked, "" if it is not known.

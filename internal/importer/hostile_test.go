@@ -52,6 +52,36 @@ func TestLongList(t *testing.T) {
 	}
 }
 
+// TestSeconds: numbers of seconds that no duration holds are refused as they are.
+func TestSeconds(t *testing.T) {
+	t.Parallel()
+	text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n" + strings.Replace(pytorchSpec("", ""),
+		"spec: {", "spec: {runPolicy: {activeDeadlineSeconds: 9223372036854775807}, ", 1)
+	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
+	const want = `activeDeadlineSeconds: 9223372036854775807: refused: spec.failure.deadline: must be a duration`
+	if !out.Invalid || !strings.Contains(lines(out.Notes), want) {
+		t.Errorf("want %q:\n%s", want, lines(out.Notes))
+	}
+}
+
+// TestSharedEmptyDir: one emptyDir at two places stays one.
+func TestSharedEmptyDir(t *testing.T) {
+	t.Parallel()
+	text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n" + strings.Replace(
+		pytorchSpec("", "volumes: [{name: v, emptyDir: {}}], "), "containers: [{",
+		"containers: [{volumeMounts: [{name: v, mountPath: /a}, {name: v, mountPath: /b}], "+
+			"lifecycle: {preStop: {exec: {command: [x]}, wait: 1}}, ", 1)
+	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
+	if n := strings.Count(string(out.YAML), "emptyDir"); n != 1 ||
+		!strings.Contains(string(out.YAML), "volumeMounts:\n        - name: v\n          mountPath: /b\n") {
+		t.Errorf("%d volumes:\n%s", n, out.YAML)
+	}
+	const want = "dropped: spec.containers[0].lifecycle.preStop.wait: no pod template has this field"
+	if !strings.Contains(lines(out.Notes), want) {
+		t.Errorf("want %q:\n%s", want, lines(out.Notes))
+	}
+}
+
 // TestTooMany: more objects or jobs than one import takes are refused before they are imported.
 func TestTooMany(t *testing.T) {
 	t.Parallel()

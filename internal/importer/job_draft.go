@@ -3,6 +3,7 @@ package importer
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -197,6 +198,9 @@ func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys
 
 // durationText is whole seconds as the schema writes durations.
 func durationText(seconds int64) string {
+	if seconds > math.MaxInt64/int64(time.Second) {
+		return strconv.FormatInt(seconds, 10) + "s" // which the schema refuses
+	}
 	d := time.Duration(seconds) * time.Second
 	text := d.String()
 	for _, zero := range []string{"m0s", "h0m"} {

@@ -224,7 +224,7 @@ func (d *draft) refusal(valid tree, field string, patch tree) string {
 	}
 	image := strings.Replace(field, "podTemplate", "image", 1)
 	for _, m := range podpatch.Validate(text, d.role, image, sidecars...) {
-		return m.Msg
+		return strings.TrimPrefix(m.Path+": "+m.Msg, ": ")
 	}
 	job := clone(valid).(tree)
 	put(job, fieldSteps(field), patch)

@@ -1,6 +1,9 @@
 package importer
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // addition is a gap and its place in a pod template.
 type addition struct {
@@ -25,6 +28,10 @@ func (d *draft) mergeAll(o *object, valid tree, field string, patch tree, additi
 	case why == "":
 		return trial
 	case len(additions) == 1:
+		path := additions[0].path
+		if at, rest, ok := strings.Cut(why, ": "); ok && strings.HasSuffix("."+at, "."+path[len(path)-1].name) {
+			why = rest // of the field itself, and not of one below it
+		}
 		refused[dotted(additions[0].steps())] = why
 		return patch
 	case len(refused) > mostRefused:

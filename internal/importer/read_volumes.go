@@ -33,6 +33,8 @@ func (d *draft) volumes(pod, c view) {
 		case d.code(pod, m, volume):
 		case claim.isSet():
 			d.mount(m, volume, d.stream.claim(d, claim))
+		case empty.isSet() && d.volume[volume.at("name").text()] != "":
+			// mounted before: another item of storage would be another emptyDir
 		case empty.isSet():
 			source := tree{}
 			if v := empty.at("sizeLimit"); v.isSet() {

@@ -27,12 +27,14 @@ type asked struct {
 	grace     bool               // the author's own gracePeriod
 	fabric    bool               // network.fabric, also by the environment
 	replaced  []replaced         // claims in whose place an environment has others
+	overrides []string           // notes about fields that the author's own podTemplate overrides
 	nodes     map[string]string  // labels that an environment without the machine asks of nodes with accelerators
 }
 
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
 func askedOf(root *structural.Node, env *Environment) asked {
 	a := asked{companion: root.IsSet("spec.rendezvous.companion"), grace: root.IsSet("spec.gracePeriod")}
+	a.overrides = overridden(root)
 	if ttl := root.Below("spec", "ttlAfterFinished"); ttl != nil {
 		a.lifetime = ttl.Text != None
 	}

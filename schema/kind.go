@@ -104,8 +104,8 @@ func misplaced(root *structural.Node, kind, named string) Errors {
 	if name != nil {
 		own = name.Text
 	}
-	return Errors{root.Errorf("kind", "environment", "an Environment among jobs does not apply: put it into a file of "+
-		"its own and give --environment FILE; in an overlay, set spec.environment: %s in its Generator", own)}
+	return Errors{root.Errorf("kind", "environment", "no option selects this Environment: move it to a separate file "+
+		"and use --environment FILE; in an overlay, set spec.environment: %s in its Generator", own)}
 }
 
 // lacking reports the sources whose Environment is not there.

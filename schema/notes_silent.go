@@ -23,6 +23,7 @@ func (j *Job) silentNotes() (notes []string) {
 		notes = append(notes, fmt.Sprintf("spec.storage[%d].claim: the Environment mounts the claim %s in place of "+
 			"%s, whose files are not there", r.volume, r.now, r.own))
 	}
+	notes = append(notes, j.asked.overrides...)
 	if note := j.graceNote(); note != "" {
 		notes = append(notes, "spec.gracePeriod: "+note)
 	}

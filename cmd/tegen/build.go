@@ -151,6 +151,11 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 	var errs []error
 	if len(overlays) == 0 {
 		out := &krm.Output{}
+		for _, name := range in.files {
+			if info, err := os.Stat(name); err == nil && info.IsDir() {
+				out.Notes = append(out.Notes, krm.Unused(name)...)
+			}
+		}
 		out.Bundles, err = plain(sources, p)
 		outs, errs = append(outs, out), append(errs, err)
 	}

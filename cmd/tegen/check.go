@@ -152,6 +152,9 @@ func filesBelow(names []string) ([]string, error) {
 					printable(path))
 			case isManifestName(filepath.Base(path)):
 				out = append(out, path)
+			case isManifestName(strings.ToLower(filepath.Base(path))):
+				return fmt.Errorf("%s: files of a directory are read if their names end in .yaml, .yml or .json, in "+
+					"small letters: rename it", printable(path))
 			}
 			return nil
 		})

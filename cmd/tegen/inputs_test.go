@@ -226,7 +226,7 @@ func TestHeadsHavePlaces(t *testing.T) {
 		misspelt("apiVersion:", "apiVersoin:"):              `:1:1: apiVersoin: unknown field; did you mean "apiVer`,
 		misspelt("kind:", "Kind:"):                          `is "Kind" a misspelling of it?`,
 		misspelt("metadata:", "metdata:"):                   `:3:1: metdata: unknown field; did you mean "metadata"`,
-		environmentForm:                                     "yaml:2:7: kind: an Environment among jobs does not apply",
+		environmentForm:                                     "yaml:2:7: kind: no option selects this Environment",
 		generatorForm:                                       "list its file under transformers",
 	} {
 		inputFiles(t, wrong)

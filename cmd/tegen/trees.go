@@ -31,7 +31,7 @@ func (o *renderOptions) validate(files []string) error {
 	case (o.upgrade || o.keep) && !o.toTree():
 		return cli.Usagef("--upgrade and --keep are about what an earlier render wrote: name its directory, -o DIR")
 	case o.upgrade && o.keep:
-		return cli.Usagef("--upgrade renders jobs anew and --keep keeps them: use one of them")
+		return cli.Usagef("--upgrade and --keep exclude each other: use one of them")
 	case o.check && !o.toTree():
 		return cli.Usagef("--check needs the directory to compare with: -o DIR")
 	case len(o.overlays) > 1 && !o.toTree():

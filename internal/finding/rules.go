@@ -36,9 +36,9 @@ var Rules = []Rule{
 		"Correct apiVersion and kind, or leave the document out.",
 	},
 	{
-		"job/environment", "An Environment is among jobs, where nobody named it.",
-		"Put it into a file of its own, and name that with --environment; in an overlay, in spec.environment of the " +
-			"Generator.",
+		"job/environment", "An Environment is in the input, and no option selects it.",
+		"Move it to a separate file and select that with --environment. In an overlay, set spec.environment of the " +
+			"Generator to its name.",
 	},
 	{
 		"job/unknown-field", "No field has this name here.",
@@ -128,6 +128,10 @@ var Rules = []Rule{
 		"Name none of its jobs, or move the fields to the overlay.",
 	},
 	{
+		"overlay/unused", "A directory of jobs has a kustomization that changes them, and no --overlay selects it.",
+		"Select the kustomization with --overlay, or remove the fields.",
+	},
+	{
 		"overlay/unlisted", "A file of jobs beside those of an overlay is rendered by tegen or kustomize, not by both.",
 		"List the file in the kustomization.yaml that the message names, or name it on the command line.",
 	},
@@ -172,7 +176,7 @@ var Rules = []Rule{
 		"Keep it out of that kustomization, and choose the place by 'tegen install --namespace'.",
 	},
 	{
-		"reference/hash", "An object is not what the hash in its name was made of.",
+		"reference/hash", "An object was changed after tegen put a hash of its content into its name.",
 		"Make the change in the TrainingJob, or in a kustomization that is built before tegen runs.",
 	},
 	{

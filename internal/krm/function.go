@@ -204,8 +204,8 @@ func parseConfig(n *yaml.Node) (config, error) {
 	case headOf(n).Class() == dochead.Input && kind == names.KindTrainingJob:
 		return config{job: n}, nil
 	case headOf(n).Class() == dochead.Input:
-		return config{}, fmt.Errorf("the function's configuration is an %s: hand it over as an item, and set "+
-			"spec.environment: %s in a %s", kind, name(n), names.KindGenerator)
+		return config{}, fmt.Errorf("the function's configuration is an %s: add it to the items, and "+
+			"configure the function with a %s with spec.environment: %s", kind, names.KindGenerator, name(n))
 	case version == names.APIVersion && (kind == names.KindGenerator || kind == names.KindCheck), kind == "ConfigMap":
 	default:
 		return config{}, fmt.Errorf("the function's configuration is a %s of %s: must be %s, %s or %s of %s%s", kind,

@@ -219,7 +219,7 @@ func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
 	}
 	if len(docs) != 1 {
 		if i := slices.IndexFunc(docs, isConfig); i >= 0 {
-			return nil, fmt.Errorf("reading %s: a %s is beside other documents: put it into a file of its own", at,
+			return nil, fmt.Errorf("reading %s: a %s is in a file with other documents: move it to a separate file", at,
 				kind(docs[i]))
 		}
 		return nil, nil

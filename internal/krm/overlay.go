@@ -251,7 +251,7 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 	if err != nil {
 		return nil, err
 	}
-	own, err := k.withoutNamed(variant{first, files}, sources)
+	own, err := k.withoutNamed(variant{types: first, files: files}, sources)
 	if err != nil {
 		return nil, err
 	}
@@ -261,11 +261,11 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 	}
 	var outside []*yaml.Node
 	if k.config != nil && len(sources) > 0 && len(k.nested) == 0 {
-		if outside, err = k.sourceItems(variant{first, files}, sources); err != nil {
+		if outside, err = k.sourceItems(variant{types: first, files: files}, sources); err != nil {
 			return nil, err
 		}
 	}
-	more, err := k.unmatched(variant{first, files}, sources, slices.Concat(items, outside))
+	more, err := k.unmatched(variant{types: first, files: files}, sources, slices.Concat(items, outside))
 	if err != nil {
 		return nil, err
 	}

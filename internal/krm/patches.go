@@ -151,6 +151,7 @@ func (f *folder) withBelow(seen map[string]bool) []*folder {
 type variant struct {
 	types types.Kustomization
 	files map[string][]byte
+	given map[string]string // the names of files from outside, by those that they have here
 }
 
 // closeMatched takes those patches out of the open ones that select something: alone, or what an earlier patch makes.

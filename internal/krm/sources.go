@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"errors"
 	"fmt"
 	"iter"
 	"maps"
@@ -48,11 +49,20 @@ func (k *kustomization) buildAll(variants iter.Seq2[variant, error]) (items []*y
 		}
 		more, err := k.kustomize(v.types, v.files)
 		if err != nil {
-			return nil, err
+			return nil, k.ofGiven(v, err)
 		}
 		items = append(items, more...)
 	}
 	return items, nil
+}
+
+// ofGiven is an error of kustomize with the names that files from outside were given under.
+func (k *kustomization) ofGiven(v variant, err error) error {
+	text := err.Error()
+	for name, source := range v.given {
+		text = strings.NewReplacer(filepath.Join(k.dir, name), source, name, source).Replace(text)
+	}
+	return errors.New(text)
 }
 
 // withSources are variants of the overlay whose resources are jobs from outside, so many in each, or all in one where
@@ -69,7 +79,7 @@ func (k *kustomization) withSources(first variant, sources []schema.Source, size
 		}
 		bases := slices.DeleteFunc(k.folders(k.types)[1:], func(f *folder) bool { return f.component })
 		for g, group := range groups(sources, size) {
-			v := variant{files: map[string][]byte{}}
+			v := variant{files: map[string][]byte{}, given: map[string]string{}}
 			for _, name := range slices.Concat(first.types.Configurations, first.types.Crds) {
 				if text, ok := first.files[name]; ok {
 					v.files[name] = text
@@ -78,7 +88,7 @@ func (k *kustomization) withSources(first variant, sources []schema.Source, size
 			var resources []string
 			for i, src := range group {
 				name := fmt.Sprintf("tegen-input-%d-%d.yaml", g, i)
-				v.files[name] = src.Data
+				v.files[name], v.given[name] = src.Data, src.Name
 				resources = append(resources, name)
 			}
 			named := p.ids(group)

@@ -181,3 +181,15 @@ func TestSourcesBroken(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenNames: a mistake that kustomize finds in files from outside has their names.
+func TestGivenNames(t *testing.T) {
+	dir := folder(t, map[string]string{
+		"kustomization.yaml": header + "transformers: [tegen.yaml]\n", "tegen.yaml": generator,
+	})
+	_, err := krm.Overlay(dir, []schema.Source{{Name: "jobs/a.yaml", Data: []byte(job + "---\n" + job)}})
+	if err == nil || !strings.Contains(err.Error(), "resources from 'jobs/a.yaml'") ||
+		strings.Contains(err.Error(), "tegen-input") {
+		t.Errorf("%v", err)
+	}
+}

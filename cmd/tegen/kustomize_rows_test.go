@@ -221,9 +221,8 @@ var kustomizeRows = []kustomizeRow{
 		},
 	},
 	{
-		"`replicas`", "above", "it is rendered already", "Deployments and StatefulSets change, so name no " +
-			"companion or " +
-			"etcd of a job, whose members do not know of each other",
+		"`replicas`", "above", "it is rendered already", "Deployments and StatefulSets change, so do not " +
+			"name the companion or etcd of a job: its members have a fixed list of each other",
 		"for the name of a job, kustomize or `vet --overlay` fails",
 		[]string{above},
 		[]kustomizeRun{

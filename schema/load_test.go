@@ -89,8 +89,10 @@ func TestHostileInput(t *testing.T) {
 			job("a") + "  groups: [" + strings.Repeat("{name: g, image: 'a:1', command: [x]},", 20000) + "]\n",
 			"spec.groups: has 20000 items, more than the limit of 2000",
 		},
-		{"many jobs", strings.Repeat("{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob}\n---\n", 5001),
-			"these are 5001 jobs, more than the limit of 5000"},
+		{
+			"many jobs", strings.Repeat("{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob}\n---\n", 5001),
+			"these are 5001 jobs, more than the limit of 5000",
+		},
 		{"NUL", "a: \x00", "NUL byte"},
 		{"line separator", "a: b\u2028c", "U+2028"},
 		{"next line", "a: b\u0085c", "U+0085"},

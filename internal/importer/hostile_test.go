@@ -55,8 +55,8 @@ func TestLongList(t *testing.T) {
 // TestSeconds: numbers of seconds that no duration holds are refused as they are.
 func TestSeconds(t *testing.T) {
 	t.Parallel()
-	text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n" + strings.Replace(pytorchSpec("", ""),
-		"spec: {", "spec: {runPolicy: {activeDeadlineSeconds: 9223372036854775807}, ", 1)
+	text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n" + strings.Replace(
+		pytorchSpec("", ""), "spec: {", "spec: {runPolicy: {activeDeadlineSeconds: 9223372036854775807}, ", 1)
 	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
 	const want = `activeDeadlineSeconds: 9223372036854775807: refused: spec.failure.deadline: must be a duration`
 	if !out.Invalid || !strings.Contains(lines(out.Notes), want) {

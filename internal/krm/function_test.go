@@ -108,7 +108,8 @@ func TestGenerate(t *testing.T) {
 		{"nothing at all", "", nil, nil},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, process(t, list(t, c.config, c.items...), "is not among what the generators")); diff != "" {
+			if diff := cmp.Diff(c.want, process(t, list(t, c.config, c.items...),
+				"is not among what the generators")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -189,16 +189,20 @@ func TestStaleVolumes(t *testing.T) {
 // TestTwice: an item that has the name of a rendered object, and is not of an earlier run, is refused. Of a kind of
 // another group it is another object.
 func TestTwice(t *testing.T) {
-	for text, want := range map[string]string{
-		"apiVersion: v1\nkind: Service\nmetadata: {name: resnet-worker, namespace: ml}\n": "Service ml/resnet-worker: " +
-			"job resnet renders an object of this name: rename or remove one of them",
-		"apiVersion: v1\nkind: Service\nmetadata: {name: resnet-worker, namespace: nlp}\n":                         "",
-		"apiVersion: serving.knative.dev/v1\nkind: Service\nmetadata: {name: resnet-worker, namespace: ml}\n":      "",
-		"apiVersion: batch/v1\nkind: Job\nmetadata: {name: resnet-worker, namespace: ml, labels: {app: resnet}}\n": "Job ml/",
+	const renders = ": job resnet renders an object of this name: rename or remove one of them"
+	for _, c := range []struct{ version, kind, metadata, want string }{
+		{"v1", "Service", "name: resnet-worker, namespace: ml", "Service ml/resnet-worker" + renders},
+		{"v1", "Service", "name: resnet-worker, namespace: nlp", ""},
+		{"serving.knative.dev/v1", "Service", "name: resnet-worker, namespace: ml", ""},
+		{
+			"batch/v1", "Job", "name: resnet-worker, namespace: ml, labels: {app: resnet}",
+			"Job ml/resnet-worker" + renders,
+		},
 	} {
+		text := "apiVersion: " + c.version + "\nkind: " + c.kind + "\nmetadata: {" + c.metadata + "}\n"
 		err := run(t, list(t, "", job, text))
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", text, err, want)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%q: %v, want %q", text, err, c.want)
 		}
 	}
 }

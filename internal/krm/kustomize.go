@@ -48,8 +48,7 @@ func (k *kustomization) kustomize(variant types.Kustomization, files map[string]
 	return nodes, nil
 }
 
-// run runs kustomize, which panics where it finds a mistake late: with a text, such as that patches give two objects one
-// name.
+// run runs kustomize. Of some mistakes it panics with a text, such as that patches give two objects one name.
 func run(files filesys.FileSystem, dir string) (result resmap.ResMap, err error) {
 	defer func() {
 		switch r := recover().(type) {

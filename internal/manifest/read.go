@@ -107,9 +107,10 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 	return append(objs, obj), nil
 }
 
-// decodeInto decodes an object of a kind, and returns what strict decoding complains of: fields that the type lacks. Its
-// error names the value of a wrong type.
-func (d document) decodeInto(obj runtime.Object, at yamldoc.Path, kind string, text []byte) (strict []error, err error) {
+// decodeInto decodes an object of a kind, and returns what strict decoding complains of: fields that the type lacks.
+// Its error names the value of a wrong type.
+func (d document) decodeInto(obj runtime.Object, at yamldoc.Path, kind string, text []byte,
+) (strict []error, err error) {
 	if field, err := quantity.CheckJSON(reflect.TypeOf(obj), text); err != nil {
 		return nil, d.errorAt(at.Add(field...), fmt.Errorf("reading %s: %s: %w", d.title(kind, text), field, err))
 	}

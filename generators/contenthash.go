@@ -193,7 +193,7 @@ func byKind(objs []runtime.Object) map[string][]metav1.Object {
 // typed is an object as the type that it was rendered from.
 func typed(obj runtime.Object) runtime.Object {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		if t := apis.Decode(u.GroupVersionKind(), u.Object); t != nil {
+		if t, _ := apis.Decode(u.GroupVersionKind(), u.Object); t != nil {
 			return t
 		}
 	}

@@ -164,7 +164,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			back := read[0]
 			if u, custom := back.(*unstructured.Unstructured); custom {
-				back = apis.Decode(u.GroupVersionKind(), u.Object)
+				back, _ = apis.Decode(u.GroupVersionKind(), u.Object)
 			}
 			if !equality.Semantic.DeepEqual(obj, back) {
 				t.Errorf("%s changed on its way through YAML (-generated +read):\n%s", id(t, obj),

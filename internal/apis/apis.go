@@ -6,14 +6,17 @@ package apis
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tegen-dev/tegen/internal/quantity"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // Custom is a custom resource with a spec of its own type; status is the controllers' to write.
@@ -43,32 +46,37 @@ func New[S any](gvk schema.GroupVersionKind, meta metav1.ObjectMeta, spec S) *Cu
 	return c
 }
 
-// Empty is an object of a kind without fields, nil for a kind that is not in Kinds.
-func Empty(gvk schema.GroupVersionKind) runtime.Object {
-	for _, k := range Kinds {
-		if k.GroupVersionKind == gvk {
-			return k.make()
-		}
-	}
-	return nil
+// Mistake is a value that no object of its kind can have.
+type Mistake struct {
+	At        yamldoc.Path
+	What, Why string
 }
 
 // Decode makes a typed object of one read as a map, leaving out what the types do not have; nil for a kind that is not
-// in Kinds, or that does not decode: manifest.Read says why.
-func Decode(gvk schema.GroupVersionKind, object map[string]any) runtime.Object {
-	obj := Empty(gvk)
-	if obj == nil {
-		return nil
+// in Kinds, or with a mistake.
+func Decode(gvk schema.GroupVersionKind, object map[string]any) (runtime.Object, *Mistake) {
+	for _, k := range Kinds {
+		if k.GroupVersionKind == gvk {
+			return decode(k.make(), object)
+		}
 	}
+	return nil, nil
+}
+
+func decode(obj runtime.Object, object map[string]any) (runtime.Object, *Mistake) {
 	text, err := json.Marshal(object)
 	if err != nil {
-		return nil
+		return nil, &Mistake{What: "object", Why: err.Error()}
 	}
-	if _, err := quantity.CheckJSON(reflect.TypeOf(obj), text); err != nil {
-		return nil
+	if at, err := quantity.CheckJSON(reflect.TypeOf(obj), text); err != nil {
+		return nil, &Mistake{at, "quantity", err.Error()}
 	}
-	if json.Unmarshal(text, obj) != nil {
-		return nil
+	var wrong *json.UnmarshalTypeError
+	switch err := json.Unmarshal(text, obj); {
+	case errors.As(err, &wrong):
+		return nil, &Mistake{strings.Split(wrong.Field, "."), "type " + wrong.Value, "the field has another type"}
+	case err != nil: // of a type with a decoder of its own, such as a quantity
+		return nil, &Mistake{What: "value", Why: err.Error()}
 	}
-	return obj
+	return obj, nil
 }

@@ -27,9 +27,6 @@ type state struct {
 	from                string // what wrote it
 }
 
-// States is states for tests that import what imports this package.
-var States = states
-
 func states(t *testing.T) map[schema.GroupKind][]state {
 	t.Helper()
 	files, err := filepath.Glob("testdata/health/*.yaml")

@@ -1,4 +1,4 @@
-package apis_test
+package apis
 
 import (
 	"bytes"
@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/crds"
 	"github.com/tegen-dev/tegen/internal/crds/celrules"
 	"github.com/tegen-dev/tegen/test/upstream"
@@ -21,7 +20,7 @@ func TestStates(t *testing.T) {
 	if err != nil && !absent {
 		t.Fatal(err)
 	}
-	all, evaluated := apis.States(t), 0
+	all, evaluated := states(t), 0
 	for _, file := range files {
 		if strings.Contains(file, "mxnet-operator_") { // of an API of the same name that is older than these states
 			continue

@@ -30,7 +30,7 @@ type Workload interface {
 // Kubernetes itself has to be typed.
 func WorkloadOf(obj runtime.Object) Workload {
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		obj = Decode(u.GroupVersionKind(), u.Object)
+		obj, _ = Decode(u.GroupVersionKind(), u.Object) // whose error the reference check reports
 	}
 	if w, ok := obj.(Workload); ok {
 		return w

@@ -186,8 +186,8 @@ var Rules = []Rule{
 	},
 
 	{
-		"reference/limit", "A number or quantity of an object is too large for its references to be checked.",
-		"Reduce the number to the limit that the message names.",
+		"reference/limit", "A value of an object is too large, or of a wrong type, for its references to be checked.",
+		"Correct the value as the message says.",
 	},
 
 	{

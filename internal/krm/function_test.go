@@ -307,7 +307,7 @@ func TestFailures(t *testing.T) {
 			[]string{job},
 			`spec.environment: no Environment is called "lab"`,
 		},
-		{"an Environment as the configuration", environment, []string{job}, "set spec.environment: lab in a Generator"},
+		{"an Environment as the configuration", environment, []string{job}, "Generator with spec.environment: lab"},
 		{
 			"a job as the configuration, beside an Environment", job,
 			[]string{environment},

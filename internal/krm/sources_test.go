@@ -133,7 +133,7 @@ func TestSeveralDocuments(t *testing.T) {
 	const labels = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {team: one}\n" +
 		"fieldSpecs: [{path: metadata/labels, create: true}]\n"
 	for _, c := range []struct{ kustomization, config, want string }{
-		{"", "---\n" + labels, "tegen.yaml: a Generator is beside other documents"},
+		{"", "---\n" + labels, "tegen.yaml: a Generator is in a file with other documents"},
 		{"---\nnamePrefix: x-\n", "", "kustomization.yaml: it has several documents"},
 		{"---\n# a comment\n", "---\n# a comment\n", ""},
 	} {

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	kjson "sigs.k8s.io/json"
 
-	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
@@ -88,37 +87,16 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 		if err := kjson.UnmarshalCaseSensitivePreserveInts(text, &u.Object); err != nil {
 			return nil, d.decodeError(at, head.Kind, text, err)
 		}
-		// It stays untyped, since the types of custom resources do not have all fields.
-		if known := apis.Empty(u.GroupVersionKind()); known != nil {
-			if _, err := d.decodeInto(known, at, head.Kind, text); err != nil {
-				return nil, err
-			}
-		}
 		return append(objs, u), nil
 	}
-	strict, err := d.decodeInto(obj, at, head.Kind, text)
-	if err != nil {
-		return nil, err
-	}
-	if len(strict) > 0 && !d.lenient {
-		return nil, d.decodeError(at, d.title(head.Kind, text), text, strict[0])
-	}
-	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-	return append(objs, obj), nil
-}
-
-// decodeInto decodes an object of a kind, and returns what strict decoding complains of: fields that the type lacks.
-// Its error names the value of a wrong type.
-func (d document) decodeInto(obj runtime.Object, at yamldoc.Path, kind string, text []byte,
-) (strict []error, err error) {
 	if field, err := quantity.CheckJSON(reflect.TypeOf(obj), text); err != nil {
-		return nil, d.errorAt(at.Add(field...), fmt.Errorf("reading %s: %s: %w", d.title(kind, text), field, err))
+		return nil, d.errorAt(at.Add(field...), fmt.Errorf("reading %s: %s: %w", d.title(head.Kind, text), field, err))
 	}
-	strict, err = kjson.UnmarshalStrict(text, obj)
-	if err == nil {
-		return strict, nil
+	strict, err := kjson.UnmarshalStrict(text, obj)
+	if err == nil && len(strict) > 0 && !d.lenient {
+		err = strict[0]
 	}
-	if !namesField(text, err) {
+	if err != nil && !namesField(text, err) {
 		decode := func(text []byte) error {
 			_, err := kjson.UnmarshalStrict(text, obj)
 			return err
@@ -128,11 +106,15 @@ func (d document) decodeInto(obj runtime.Object, at yamldoc.Path, kind string, t
 			if errors.As(err, &wrongType) {
 				err = fmt.Errorf("got %s", gotWord(wrongType.Value))
 			}
-			err = fmt.Errorf("reading %s: %s: %w", d.title(kind, text), field, err)
+			err = fmt.Errorf("reading %s: %s: %w", d.title(head.Kind, text), field, err)
 			return nil, d.errorAt(at.Add(field...), err)
 		}
 	}
-	return nil, d.decodeError(at, d.title(kind, text), text, err)
+	if err != nil {
+		return nil, d.decodeError(at, d.title(head.Kind, text), text, err)
+	}
+	obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
+	return append(objs, obj), nil
 }
 
 // misspelt ends the message about an object without apiVersion or kind with the key that was most likely meant.

@@ -140,17 +140,6 @@ func TestReadErrors(t *testing.T) {
 		{pod + "  - args: {}\n", "x.yaml:6: reading Pod: spec.containers[1].args: got a mapping, want a list"},
 		{pod + "  - args: x\n", "x.yaml:6: reading Pod: spec.containers[1].args: got a string, want a list"},
 		{
-			"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {\n" +
-				" replicas: two}}}\n",
-			"x.yaml:4: reading PyTorchJob: spec.pytorchReplicaSpecs.Worker.replicas: got a string, want a number",
-		},
-		{
-			"apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nspec: {pytorchReplicaSpecs: {Worker: {template: {spec: " +
-				"{containers: [\n {resources: {limits: {cpu: '" + strings.Repeat("7", 100) + "'}}}]}}}}}\n",
-			"x.yaml:4: reading PyTorchJob: spec.pytorchReplicaSpecs.Worker.template.spec.containers[0].resources" +
-				".limits.cpu: ",
-		},
-		{
 			"apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Pod\n  spec:\n    hostPID: 1\n",
 			"x.yaml:7: reading Pod: spec.hostPID: got a number, want true or false",
 		},

@@ -10,6 +10,37 @@ import (
 	"github.com/tegen-dev/tegen/internal/refs"
 )
 
+// TestCustomMistakes: a custom resource whose values cannot be read is no resource without pods, but a mistake.
+func TestCustomMistakes(t *testing.T) {
+	text := func(worker string) string {
+		return "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: a, namespace: ml}\n" +
+			"spec: {pytorchReplicaSpecs: {Worker: {" + worker + "}}}\n"
+	}
+	cpu := func(amount string) string {
+		return text("template: {spec: {containers: [{name: pytorch, resources: {limits: {cpu: '" + amount + "'}}}]}}")
+	}
+	for in, want := range map[string]string{
+		text("replicas: 2"):          "",
+		text("replicas: two"):        "spec.pytorchReplicaSpecs.replicas: type string: the field has another type",
+		text("template: []"):         "spec.pytorchReplicaSpecs.template: type array: the field has another type",
+		cpu("1"):                     "",
+		cpu("one"):                   "value: quantities must match",
+		cpu(strings.Repeat("7", 99)): "resources.limits.cpu: quantity: ",
+	} {
+		objects, err := manifest.Read("x.yaml", []byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, b := range refs.Check(objects) {
+			got = append(got, b.String())
+		}
+		if all := strings.Join(got, "\n"); (all == "") != (want == "") || !strings.Contains(all, want) {
+			t.Errorf("%s\n got %q\nwant %q", in, got, want)
+		}
+	}
+}
+
 // TestCustomResources: the pods and Services that a controller makes of a custom resource count like any others, and
 // what its pods name must be there.
 func TestCustomResources(t *testing.T) {

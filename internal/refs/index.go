@@ -87,6 +87,11 @@ func newIndex(objs []runtime.Object) *index {
 
 func (x *index) add(obj runtime.Object, meta metav1.Object) {
 	key := idOf(obj, meta)
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		if _, wrong := apis.Decode(u.GroupVersionKind(), u.Object); wrong != nil {
+			x.excess = append(x.excess, excess{key, wrong.At.String(), wrong.What, wrong.Why})
+		}
+	}
 	made := apis.WorkloadOf(obj)
 	custom := isCustom(obj)
 	// A custom resource without a namespace may be cluster-scoped.

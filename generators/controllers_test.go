@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/schema"
@@ -172,7 +173,7 @@ func TestOneJobSpec(t *testing.T) {
 
 // TestProcessesOfTrainJob: a number is a field of Trainer's; what torchrun counts is left for it to count.
 func TestProcessesOfTrainJob(t *testing.T) {
-	for processes, want := range map[string]*int32{"3": new(int32(3)), "auto": nil, "cpu": nil} {
+	for processes, want := range map[string]*intstr.IntOrString{"3": new(intstr.FromInt32(3)), "auto": nil, "cpu": nil} {
 		j := controllerJob(t, "trainjob", "workers: {replicas: 2, processes: "+processes+"}")
 		got := all[*apis.TrainJob](objects(j))[0].Spec.Trainer
 		if diff := cmp.Diff(want, got.NumProcPerNode); diff != "" || *got.NumNodes != 2 {

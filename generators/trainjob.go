@@ -37,7 +37,7 @@ func trainJob(job *schema.Job, name string) *apis.TrainJob {
 		ActiveDeadlineSeconds: deadline(job),
 	}
 	torch := job.Spec.Framework == schema.FrameworkTorchelastic && !job.Spec.Unlaunched()
-	if n := w.Processes.IntVal; n > 0 && torch {
+	if n := w.Processes; n.IntVal > 0 && torch {
 		spec.Trainer.NumProcPerNode = &n
 	} // left out, Trainer counts accelerators, or CPUs where there are none
 	t := apis.New(apis.TrainJobKind, workloadMeta(job, name, componentWorker), spec)

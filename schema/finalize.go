@@ -34,7 +34,7 @@ type asked struct {
 // askedOf reads it as far as it can be read: what cannot is reported elsewhere.
 func askedOf(root *structural.Node, env *Environment) asked {
 	a := asked{companion: root.IsSet("spec.rendezvous.companion"), grace: root.IsSet("spec.gracePeriod")}
-	a.overrides = overridden(root)
+	a.overrides = overridden(root.Field("spec"), "spec")
 	if ttl := root.Below("spec", "ttlAfterFinished"); ttl != nil {
 		a.lifetime = ttl.Text != None
 	}

@@ -13,12 +13,12 @@ const (
 func tooMuch(jobs []*structural.Node, env *Environment) Errors {
 	if len(jobs) > maxJobs {
 		return Errors{jobs[maxJobs].Errorf("", "size",
-			"these are %d jobs, more than the limit of %d: pass fewer files at a time", len(jobs), maxJobs)}
+			"%d jobs exceed the limit of %d: split the file, or pass fewer files at a time", len(jobs), maxJobs)}
 	}
 	if env != nil && len(jobs)*len(env.written) > maxMerged {
 		return Errors{env.root.Errorf("spec", "size",
-			"%d bytes for each of %d jobs are more than the limit of %d MiB in all: shorten it, or pass fewer jobs at "+
-				"a time", len(env.written), len(jobs), maxMerged>>20)}
+			"an Environment of %d bytes, merged into %d jobs, exceeds the limit of %d MiB in all: shorten it, or pass "+
+				"fewer jobs at a time", len(env.written), len(jobs), maxMerged>>20)}
 	}
 	return nil
 }

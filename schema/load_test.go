@@ -91,7 +91,7 @@ func TestHostileInput(t *testing.T) {
 		},
 		{
 			"many jobs", strings.Repeat("{apiVersion: tegen.dev/v1alpha1, kind: TrainingJob}\n---\n", 5001),
-			"these are 5001 jobs, more than the limit of 5000",
+			"5001 jobs exceed the limit of 5000",
 		},
 		{"NUL", "a: \x00", "NUL byte"},
 		{"line separator", "a: b\u2028c", "U+2028"},
@@ -131,7 +131,7 @@ func TestLargeEnvironment(t *testing.T) {
 		jobs.WriteString(job(fmt.Sprintf("j%d", i)) + "---\n")
 	}
 	_, errs := load(t, text, jobs.String())
-	const want = "bytes for each of 300 jobs are more than the limit of 100 MiB in all"
+	const want = "bytes, merged into 300 jobs, exceeds the limit of 100 MiB in all"
 	if len(errs) != 1 || !strings.Contains(errs.Error(), want) || errs[0].File != "0.yaml" || errs[0].Line != 4 {
 		t.Errorf("%.300v, want %q", errs, want)
 	}

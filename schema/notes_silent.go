@@ -116,12 +116,13 @@ func (s *Spec) literalNotes(at string, command, args []string, env []Env, from [
 		}
 		for _, m := range literal.FindAllStringSubmatch(text, -1) {
 			name := m[1]
-			has := slices.ContainsFunc(env, func(e Env) bool { return e.Name == name })
-			if slices.ContainsFunc(later, func(e Env) bool { return e.Name == name }) {
+			own := ownVariables.MatchString(name)
+			named := func(e Env) bool { return e.Name == name }
+			if slices.ContainsFunc(later, named) && !own {
 				notes = append(notes, fmt.Sprintf("%s: Kubernetes leaves $(%s) as it is, because %s is not set before "+
-					"this variable: change the order of %s.env", field, name, name, at))
+					"this variable: set it earlier in %s.env, or have a shell read it", field, name, name, at))
 			}
-			if !has && !ownVariables.MatchString(name) && !tutorialEnv[name] && !strings.Contains(inTemplate, name) {
+			if !slices.ContainsFunc(env, named) && !own && !tutorialEnv[name] && !strings.Contains(inTemplate, name) {
 				notes = append(notes, fmt.Sprintf("%s: no variable %s is there, and Kubernetes leaves $(%s) as it is: "+
 					"set it in %s.env, or write $$(%s) where that is meant", field, name, name, at, name))
 			}

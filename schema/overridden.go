@@ -2,85 +2,137 @@ package schema
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
-// overrides are fields of the workers' podTemplate that are merged over what another field of the job says: the fields
-// of the pod, and those of the training container. Of mappings and lists with names, only what both have is replaced.
-var overrides = []struct{ template, job string }{
-	{"nodeSelector", "spec.placement.nodeSelector"},
-	{"tolerations", "spec.placement.tolerations"},
-	{"priorityClassName", "spec.placement.priorityClass"},
-	{"preemptionPolicy", "spec.placement.preemptionPolicy"},
-	{"runtimeClassName", "spec.placement.runtimeClass"},
-	{"schedulerName", "spec.placement.scheduler"},
-	{"serviceAccountName", "spec.identity"},
-	{"terminationGracePeriodSeconds", "spec.gracePeriod"},
-	{"container.command", "spec.command"},
-	{"container.args", "spec.args"},
-	{"container.env", "spec.env"},
-	{"container.resources.limits", "spec.resources"},
-	{"container.resources.requests", "spec.resources"},
+// override is a field of a podTemplate that is merged over fields which stand beside the podTemplate. Kubernetes merges
+// mappings and lists with names, so that only what both have is replaced, and replaces any other value.
+type override struct {
+	container bool   // of the container that tegen renders
+	template  string // path in the pod or the container
+	job       string // paths beside the podTemplate, separated by spaces
+	merged    bool
 }
 
-// overridden are the notes about what an author's own file says in a field and again in podTemplate.
-func overridden(root *structural.Node) (notes []string) {
-	pod := root.Below("spec", "podTemplate", "spec")
-	if pod == nil {
+var overrides = []override{
+	{false, "nodeSelector", "placement.nodeSelector nodeSelector", true},
+	{false, "tolerations", "placement.tolerations tolerations", false},
+	{false, "volumes", "storage", true},
+	{false, "priorityClassName", "placement.priorityClass", false},
+	{false, "preemptionPolicy", "placement.preemptionPolicy", false},
+	{false, "runtimeClassName", "placement.runtimeClass", false},
+	{false, "schedulerName", "placement.scheduler", false},
+	{false, "serviceAccountName", "identity", false},
+	{false, "terminationGracePeriodSeconds", "gracePeriod", false},
+	{false, "hostNetwork", "network.host", false},
+	{false, "securityContext", "security", true},
+	{true, "command", "command", false},
+	{true, "args", "args", false},
+	{true, "workingDir", "workingDir", false},
+	{true, "imagePullPolicy", "imagePullPolicy", false},
+	{true, "env", "env", true},
+	{true, "envFrom", "envFrom", false},
+	{true, "resources.limits", "resources", true},
+	{true, "resources.requests", "resources resources.requests", true},
+	{true, "securityContext", "security", true},
+	{true, "startupProbe", "probes.startup", false},
+	{true, "livenessProbe", "probes.liveness", false},
+	{true, "readinessProbe", "probes.readiness", false},
+}
+
+// overridden are notes about what an author's own file says in a field and again in a podTemplate, in a section such as
+// the spec, a group or a role, and in those below it.
+func overridden(section *structural.Node, at string) (notes []string) {
+	if section == nil {
 		return nil
 	}
-	const at = "spec.podTemplate.spec."
-	for _, o := range overrides {
-		from, field, path := pod, o.template, at+o.template
-		if name, ok := strings.CutPrefix(o.template, "container."); ok {
-			i := slices.IndexFunc(itemsOf(pod.Field("containers")), func(c *structural.Node) bool {
-				name := c.Field("name")
-				return name != nil && name.Text == RoleWorker
-			})
-			if i < 0 {
-				continue
+	if pod := section.Below("podTemplate", "spec"); pod != nil {
+		for _, o := range overrides {
+			notes = append(notes, o.notes(section, pod, at)...)
+		}
+	}
+	for _, f := range section.Fields {
+		below := at + "." + f.Key
+		switch {
+		case f.Key == "podTemplate":
+		case f.Value.Kind == yamldoc.Map:
+			notes = append(notes, overridden(f.Value, below)...)
+		case f.Key == "groups":
+			for i, group := range f.Value.Items {
+				notes = append(notes, overridden(group, fmt.Sprintf("%s[%d]", below, i))...)
 			}
-			from, field, path = pod.Field("containers").Items[i], name, fmt.Sprintf("%scontainers[%d].%s", at, i, name)
-		}
-		now := from.Below(strings.Split(field, ".")...)
-		was := root.Below(strings.Split(o.job, ".")...)
-		if now == nil || was == nil {
-			continue
-		}
-		switch name := common(now, was); {
-		case len(now.Fields)+len(namesOf(now)) == 0: // replaced whole
-			notes = append(notes, fmt.Sprintf("%s: is used in place of %s", path, o.job))
-		case name != "":
-			notes = append(notes, fmt.Sprintf("%s: %s is used in place of that in %s", path, name, o.job))
 		}
 	}
 	return notes
 }
 
-func itemsOf(n *structural.Node) []*structural.Node {
-	if n == nil {
-		return nil
+func (o override) notes(section, pod *structural.Node, at string) (notes []string) {
+	from, path := pod, at+".podTemplate.spec."+o.template
+	if o.container {
+		i := ownContainer(pod)
+		if i < 0 {
+			return nil
+		}
+		from = pod.Field("containers").Items[i]
+		path = fmt.Sprintf("%s.podTemplate.spec.containers[%d].%s", at, i, o.template)
 	}
-	return n.Items
+	now := from.Below(strings.Split(o.template, ".")...)
+	for field := range strings.FieldsSeq(o.job) {
+		was := section.Below(strings.Split(field, ".")...)
+		switch {
+		case now == nil || was == nil:
+		case o.merged:
+			if name := common(now, was); name != "" {
+				notes = append(notes, fmt.Sprintf("%s: %s is used in place of that in %s.%s", path, name, at, field))
+			}
+		case now.Kind != was.Kind || now.Text != was.Text || len(now.Items)+len(was.Items) > 0:
+			notes = append(notes, fmt.Sprintf("%s: is used in place of %s.%s", path, at, field))
+		}
+	}
+	return notes
 }
 
-// common is the first name that two mappings, or two lists of mappings with names, have in common.
+// ownContainer is the index of the container that tegen renders, which alone has no image in a podTemplate; below 0 if
+// there is none.
+func ownContainer(pod *structural.Node) int {
+	if list := pod.Field("containers"); list != nil {
+		for i, c := range list.Items {
+			if c.Field("image") == nil {
+				return i
+			}
+		}
+	}
+	return -1
+}
+
+// common is the first name of a mapping, or list of mappings with names, that another one has too.
 func common(a, b *structural.Node) string {
+	has := map[string]bool{}
+	for _, name := range namesOf(b) {
+		has[name] = true
+	}
 	for _, name := range namesOf(a) {
-		if slices.Contains(namesOf(b), name) {
+		if has[name] {
 			return name
 		}
 	}
 	return ""
 }
 
-// namesOf are the keys of a mapping, or the names of a list's items.
+// namesOf are the keys of a mapping, resources by their names in a job, or the names of a list's items.
 func namesOf(n *structural.Node) (names []string) {
 	for _, f := range n.Fields {
-		names = append(names, f.Key)
+		switch {
+		case f.Key == "ephemeral-storage":
+			names = append(names, "ephemeralStorage")
+		case strings.HasSuffix(f.Key, "/gpu"):
+			names = append(names, "gpu")
+		default:
+			names = append(names, f.Key)
+		}
 	}
 	for _, item := range n.Items {
 		if name := item.Field("name"); name != nil {

@@ -141,6 +141,9 @@ func filesBelow(names []string) ([]string, error) {
 			case e.IsDir() && path != root && strings.HasPrefix(e.Name(), "."): // .git
 				return filepath.SkipDir
 			case e.IsDir():
+			case isManifestName(strings.ToLower(e.Name())) && !isManifestName(e.Name()):
+				return fmt.Errorf("%s: files of a directory are read if their names end in .yaml, .yml or .json, in "+
+					"small letters: rename it", printable(path))
 			case e.Type()&fs.ModeSymlink != 0:
 				is, err := isLinkedManifest(root, path)
 				if is {
@@ -152,9 +155,6 @@ func filesBelow(names []string) ([]string, error) {
 					printable(path))
 			case isManifestName(filepath.Base(path)):
 				out = append(out, path)
-			case isManifestName(strings.ToLower(filepath.Base(path))):
-				return fmt.Errorf("%s: files of a directory are read if their names end in .yaml, .yml or .json, in "+
-					"small letters: rename it", printable(path))
 			}
 			return nil
 		})

@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,7 +73,10 @@ func decode(obj runtime.Object, object map[string]any) (runtime.Object, *Mistake
 	var wrong *json.UnmarshalTypeError
 	switch err := json.Unmarshal(text, obj); {
 	case errors.As(err, &wrong):
-		return nil, &Mistake{strings.Split(wrong.Field, "."), "type " + wrong.Value, "the field has another type"}
+		return nil, &Mistake{
+			yamldoc.PathAt(text, wrong.Offset), "value",
+			fmt.Sprintf("got %s, want %s", yamldoc.GotWord(wrong.Value), yamldoc.WantWord(wrong.Type)),
+		}
 	case err != nil: // of a type with a decoder of its own, such as a quantity
 		return nil, &Mistake{What: "value", Why: err.Error()}
 	}

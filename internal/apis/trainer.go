@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // Kubeflow Trainer's one API version (kubeflow/trainer v2.3.0, pkg/apis/trainer/v1alpha1). A TrainJob names what runs
@@ -38,8 +39,9 @@ type TrainRuntimeRef struct {
 // Trainer overrides the runtime's fields of the training pods. Without one the controller sets none of torchrun's
 // variables (pkg/runtime/framework/plugins/torch/torch.go).
 type Trainer struct {
-	NumNodes       *int32 `json:"numNodes,omitempty"`
-	NumProcPerNode *int32 `json:"numProcPerNode,omitempty"`
+	NumNodes *int32 `json:"numNodes,omitempty"`
+	// NumProcPerNode is a number; earlier releases take auto, cpu and gpu too.
+	NumProcPerNode *intstr.IntOrString `json:"numProcPerNode,omitempty"`
 }
 
 // TrainingRuntime is a template of TrainJobs.

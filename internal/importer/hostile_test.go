@@ -2,11 +2,13 @@ package importer_test
 
 import (
 	"fmt"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 
 	"github.com/tegen-dev/tegen/internal/importer"
+	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -64,21 +66,40 @@ func TestSeconds(t *testing.T) {
 	}
 }
 
-// TestSharedEmptyDir: one emptyDir at two places stays one.
+// TestSharedEmptyDir: one emptyDir at two places stays one, and a field that no pod template has is dropped with its
+// name.
 func TestSharedEmptyDir(t *testing.T) {
 	t.Parallel()
-	text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n" + strings.Replace(
-		pytorchSpec("", "volumes: [{name: v, emptyDir: {}}], "), "containers: [{",
-		"containers: [{volumeMounts: [{name: v, mountPath: /a}, {name: v, mountPath: /b}], "+
-			"lifecycle: {preStop: {exec: {command: [x]}, wait: 1}}, ", 1)
-	out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
-	if n := strings.Count(string(out.YAML), "emptyDir"); n != 1 ||
-		!strings.Contains(string(out.YAML), "volumeMounts:\n        - name: v\n          mountPath: /b\n") {
-		t.Errorf("%d volumes:\n%s", n, out.YAML)
-	}
-	const want = "dropped: spec.containers[0].lifecycle.preStop.wait: no pod template has this field"
-	if !strings.Contains(lines(out.Notes), want) {
-		t.Errorf("want %q:\n%s", want, lines(out.Notes))
+	for places, source := range map[[2]string]string{
+		{"/a", "/b"}: "{}", {"/tmp", "/b"}: "{}", {"/b", "/tmp"}: "{}",
+		{"/dev/shm", "/b"}: "{medium: Memory, sizeLimit: 1Gi}", {"/b", "/dev/shm"}: "{medium: Memory, sizeLimit: 1Gi}",
+	} {
+		text := "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n" + strings.Replace(
+			pytorchSpec("", "volumes: [{name: v, emptyDir: "+source+"}], "), "containers: [{",
+			"containers: [{volumeMounts: [{name: v, mountPath: "+places[0]+"}, {name: v, mountPath: "+places[1]+"}], "+
+				"lifecycle: {preStop: {exec: {command: [x]}, wait: 1}}, ", 1)
+		out := importer.Jobs([]schema.Source{{Name: "in.yaml", Data: []byte(text)}})
+		jobs, err := schema.Load([]schema.Source{{Name: "out.yaml", Data: out.YAML}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bundles, err := render.Jobs(jobs, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rendered strings.Builder
+		if err := render.Write(&rendered, bundles); err != nil {
+			t.Fatal(err)
+		}
+		mount := regexp.MustCompile(`- name: (\S+)\n\s+mountPath: ` + places[0] + `\n`).FindStringSubmatch(rendered.String())
+		other := regexp.MustCompile(`- name: (\S+)\n\s+mountPath: ` + places[1] + `\n`).FindStringSubmatch(rendered.String())
+		if mount == nil || other == nil || mount[1] != other[1] {
+			t.Errorf("%v are %q and %q:\n%s", places, mount, other, out.YAML)
+		}
+		const want = "dropped: spec.containers[0].lifecycle.preStop.wait: no pod template has this field"
+		if !strings.Contains(lines(out.Notes), want) {
+			t.Errorf("want %q:\n%s", want, lines(out.Notes))
+		}
 	}
 }
 

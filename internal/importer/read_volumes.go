@@ -20,7 +20,10 @@ func (d *draft) volumes(pod, c view) {
 		volume := pod.at("volumes").item("name", m.at("name").text())
 		claim, empty := volume.at("persistentVolumeClaim", "claimName"), volume.at("emptyDir")
 		where := path.Clean(m.at("mountPath").text())
+		mounted := d.volume[volume.at("name").text()] != ""
 		switch {
+		case mounted && empty.isSet():
+			// another field would be another emptyDir; podTemplate carries the mount
 		case where == "/dev/shm" && empty.at("sizeLimit").isSet() && empty.at("medium").text() == "Memory":
 			d.set("spec.resources.shm", empty.at("sizeLimit").text(), empty.at("sizeLimit"))
 			d.volume[volume.at("name").text()] = "dshm"
@@ -33,8 +36,6 @@ func (d *draft) volumes(pod, c view) {
 		case d.code(pod, m, volume):
 		case claim.isSet():
 			d.mount(m, volume, d.stream.claim(d, claim))
-		case empty.isSet() && d.volume[volume.at("name").text()] != "":
-			// mounted before: another item of storage would be another emptyDir
 		case empty.isSet():
 			source := tree{}
 			if v := empty.at("sizeLimit"); v.isSet() {

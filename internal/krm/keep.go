@@ -46,18 +46,17 @@ func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) (kept []*yaml
 			if err != nil {
 				return nil, nil, err
 			}
-			again[id] = true
+			again[anyVersion(id)] = true
 		}
 	}
 	for _, n := range items {
 		switch {
 		case !labelled(n):
-		case again[identity(n)]:
+		case again[anyVersion(identity(n))]:
 			continue
 		case whole && canBeRendered(n):
 			_, job := renderedFor(n)
-			notes = append(notes, fmt.Sprintf("%s: removed: job %s no longer renders it",
-				title(n), job))
+			notes = append(notes, fmt.Sprintf("%s: left out: job %s no longer renders it", title(n), job))
 			continue
 		case !canBeRendered(n):
 			_, job := renderedFor(n)
@@ -72,21 +71,58 @@ func keep(items []*yaml.Node, bundles []render.Bundle, whole bool) (kept []*yaml
 // twice refuses items that are not of an earlier run and have the name of an object that is rendered: applied, each
 // would undo the other.
 func twice(items []*yaml.Node, bundles []render.Bundle, labelled func(*yaml.Node) bool) error {
-	owners := map[string]string{}
-	for _, b := range bundles {
-		for _, id := range b.IDs() {
-			owners[id] = b.Summary.Name
+	owners := map[string]*render.Bundle{}
+	for i := range bundles {
+		for _, id := range bundles[i].IDs() {
+			owners[id] = &bundles[i]
 		}
 	}
 	var errs []error
 	for _, n := range items {
-		job, is := owners[title(n)]
-		if is && !isInput(n) && !isLocal(n) && !labelled(n) && ofRenderedKind(n) {
+		b := owners[title(n)]
+		if b == nil || isInput(n) || isLocal(n) || labelled(n) {
+			continue
+		}
+		is, err := renders(*b, n)
+		if err != nil {
+			return err
+		}
+		if is {
 			errs = append(errs, fmt.Errorf("%s: job %s renders an object of this name: rename or remove one of them",
-				title(n), job))
+				title(n), b.Summary.Name))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// renders reports whether a bundle has the object that an item is, in whatever version, or a controller makes it.
+func renders(b render.Bundle, n *yaml.Node) (bool, error) {
+	objects, err := read(b)
+	if err != nil {
+		return false, err
+	}
+	ofKind := false
+	for _, obj := range objects {
+		id, err := identityOf(obj)
+		if err != nil {
+			return false, err
+		}
+		if anyVersion(id) == anyVersion(identity(n)) {
+			return true, nil
+		}
+		ofKind = ofKind || strings.HasSuffix(id, strings.TrimPrefix(identity(n), apiVersion(n)))
+	}
+	return !ofKind && apiVersion(n) == "v1", nil // controllers make Services
+}
+
+// anyVersion is an identity with the group in place of the version.
+func anyVersion(identity string) string {
+	version, rest, _ := strings.Cut(identity, " ")
+	group, _, grouped := strings.Cut(version, "/")
+	if !grouped {
+		group = ""
+	}
+	return group + " " + rest
 }
 
 // renderedFor is the namespace and name of the job whose labels an object has, "" where they do not name tegen.
@@ -118,21 +154,13 @@ var (
 	ofClusters = []string{"Namespace", "PersistentVolume", "StorageClass"}
 )
 
-// ofRenderedKind reports whether jobs are rendered to objects of that group and kind.
-func ofRenderedKind(n *yaml.Node) bool {
-	group, _, grouped := strings.Cut(apiVersion(n), "/")
-	if !grouped {
-		group = ""
-	}
-	return slices.Contains(ofJobs[group], kind(n)) ||
-		slices.ContainsFunc(apis.Kinds, func(k apis.Kind) bool { return k.Group == group && k.Kind == kind(n) })
-}
-
 // canBeRendered reports whether an object with a job's labels is one that the job, with whatever fields, is rendered to
 // under a name that tegen chooses. Of ConfigMaps and Secrets these are only the ones of the ssh keys.
 func canBeRendered(n *yaml.Node) bool {
 	home, job := renderedFor(n)
-	if !ofRenderedKind(n) {
+	group, _, _ := strings.Cut(anyVersion(identity(n)), " ")
+	custom := slices.ContainsFunc(apis.Kinds, func(k apis.Kind) bool { return k.Group == group && k.Kind == kind(n) })
+	if !custom && !slices.Contains(ofJobs[group], kind(n)) {
 		return false
 	}
 	if (namespace(n) == "") != slices.Contains(ofClusters, kind(n)) {

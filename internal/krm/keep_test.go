@@ -152,7 +152,7 @@ func TestStale(t *testing.T) {
 	})
 
 	c10d := strings.Replace(job, "  rendezvous: {backend: etcd, store: etcd}\n", "", 1)
-	got := process(t, list(t, "", append(items, c10d)...), "removed: job resnet no longer renders it")
+	got := process(t, list(t, "", append(items, c10d)...), "left out: job resnet no longer renders it")
 	var want []string
 	for _, id := range rendered {
 		want = append(want, strings.ReplaceAll(id, "resnet", "bert"), strings.Replace(id, " ml/", " nlp/", 1))
@@ -177,7 +177,7 @@ func TestStaleVolumes(t *testing.T) {
 		return strings.Contains(s,
 			"kind: TrainingJob")
 	})
-	got := process(t, list(t, "", append(items, job)...), "removed: job resnet no longer renders it")
+	got := process(t, list(t, "", append(items, job)...), "left out: job resnet no longer renders it")
 	volumes := slices.DeleteFunc(got, func(id string) bool { return !strings.HasPrefix(id, "PersistentVolume") })
 	slices.Sort(volumes)
 	if diff := cmp.Diff([]string{"PersistentVolume /nlp-resnet-data", "PersistentVolumeClaim nlp/resnet-data"},
@@ -194,6 +194,8 @@ func TestTwice(t *testing.T) {
 		{"v1", "Service", "name: resnet-worker, namespace: ml", "Service ml/resnet-worker" + renders},
 		{"v1", "Service", "name: resnet-worker, namespace: nlp", ""},
 		{"serving.knative.dev/v1", "Service", "name: resnet-worker, namespace: ml", ""},
+		{"policy/v1beta1", "PodDisruptionBudget", "name: resnet-etcd, namespace: ml", "resnet-etcd" + renders},
+		{"example.com/v1", "PodDisruptionBudget", "name: resnet-etcd, namespace: ml", ""},
 		{
 			"batch/v1", "Job", "name: resnet-worker, namespace: ml, labels: {app: resnet}",
 			"Job ml/resnet-worker" + renders,

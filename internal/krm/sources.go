@@ -58,6 +58,9 @@ func (k *kustomization) buildAll(variants iter.Seq2[variant, error]) (items []*y
 
 // ofGiven is an error of kustomize with the names that files from outside were given under.
 func (k *kustomization) ofGiven(v variant, err error) error {
+	if len(v.given) == 0 {
+		return err
+	}
 	text := err.Error()
 	for name, source := range v.given {
 		text = strings.NewReplacer(filepath.Join(k.dir, name), source, name, source).Replace(text)

@@ -6,10 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"reflect"
 	"regexp"
 	"slices"
-	"strings"
 
 	kjson "sigs.k8s.io/json"
 
@@ -67,11 +65,11 @@ func (d document) decodeError(p yamldoc.Path, what string, text []byte, err erro
 	case errors.As(err, &field):
 		p = p.Add(yamldoc.ParsePath(field.FieldPath())...)
 	case errors.As(err, &wrongType):
-		at := pathAt(text, wrongType.Offset)
+		at := yamldoc.PathAt(text, wrongType.Offset)
 		p = p.Add(at...)
 		// Say it in the words of YAML: "json: cannot unmarshal bool into Go
 		// struct field" helps nobody who left the quotes off a "no".
-		err = fmt.Errorf("got %s, want %s", gotWord(wrongType.Value), wantWord(wrongType.Type))
+		err = fmt.Errorf("got %s, want %s", yamldoc.GotWord(wrongType.Value), yamldoc.WantWord(wrongType.Type))
 		if len(at) > 0 {
 			err = fmt.Errorf("%s: %w", at, err)
 		}
@@ -79,45 +77,11 @@ func (d document) decodeError(p yamldoc.Path, what string, text []byte, err erro
 	return d.errorAt(p, fmt.Errorf("reading %s: %w", what, err))
 }
 
-// gotWord is a value of the JSON decoder's as YAML calls it.
-func gotWord(value string) string {
-	kind, _, _ := strings.Cut(value, " ") // "number 1.5"
-	switch kind {
-	case "object":
-		return "a mapping"
-	case "array":
-		return "a list"
-	case "bool":
-		return "true or false"
-	}
-	return "a " + kind
-}
-
-// wantWord is a Go type as YAML calls its values.
-func wantWord(t reflect.Type) string {
-	switch t.Kind() {
-	case reflect.Pointer:
-		return wantWord(t.Elem())
-	case reflect.Slice, reflect.Array:
-		if t.Elem().Kind() == reflect.Uint8 {
-			return "a string"
-		}
-		return "a list"
-	case reflect.Struct, reflect.Map:
-		return "a mapping"
-	case reflect.Bool:
-		return "true or false"
-	case reflect.String:
-		return "a string"
-	}
-	return "a number"
-}
-
 // namesField says whether a decoder's error tells where it is, or can be asked.
 func namesField(text []byte, err error) bool {
 	var field kjson.FieldError
 	var wrongType *json.UnmarshalTypeError
-	return errors.As(err, &field) || errors.As(err, &wrongType) && len(pathAt(text, wrongType.Offset)) > 0
+	return errors.As(err, &field) || errors.As(err, &wrongType) && len(yamldoc.PathAt(text, wrongType.Offset)) > 0
 }
 
 // culprit finds the value that a type with a decoder of its own, such as a quantity, refused without naming it: the one
@@ -169,41 +133,6 @@ func (d document) errorAt(p yamldoc.Path, err error) error {
 	return finding.List{{
 		Rule: "manifest/decode", Level: finding.Error, File: d.Stream, Line: d.lineOf(p), Message: err.Error(),
 	}}
-}
-
-// pathAt gives the path of the value that the JSON has at offset. The decoder
-// names the field of a wrong type, but neither list index nor map key.
-func pathAt(text []byte, offset int64) yamldoc.Path {
-	at, _ := locate(json.NewDecoder(bytes.NewReader(text)), nil, offset)
-	return at
-}
-
-// locate reads one value, the one at p, and says where in it offset is.
-func locate(dec *json.Decoder, p yamldoc.Path, offset int64) (yamldoc.Path, bool) {
-	token, err := dec.Token()
-	if err != nil || dec.InputOffset() >= offset {
-		return p, true
-	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		return nil, false
-	}
-	for i := 0; dec.More(); i++ {
-		step := p.Index(i)
-		if open == '{' {
-			key, err := dec.Token()
-			if err != nil {
-				return p, true
-			}
-			step = p.Add(key.(string))
-		}
-		if at, found := locate(dec, step, offset); found {
-			return at, true
-		}
-	}
-	// More stops ahead of the closing bracket.
-	_, err = dec.Token()
-	return p, err != nil
 }
 
 // lineOf gives the line of the value at p, or of as much of the path as the document has. The document is parsed anew,

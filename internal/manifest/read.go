@@ -104,7 +104,7 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 		if field := culprit(text, err, decode); field != nil {
 			var wrongType *json.UnmarshalTypeError
 			if errors.As(err, &wrongType) {
-				err = fmt.Errorf("got %s", gotWord(wrongType.Value))
+				err = fmt.Errorf("got %s", yamldoc.GotWord(wrongType.Value))
 			}
 			err = fmt.Errorf("reading %s: %s: %w", d.title(head.Kind, text), field, err)
 			return nil, d.errorAt(at.Add(field...), err)

@@ -21,8 +21,8 @@ func TestCustomMistakes(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		text("replicas: 2"):          "",
-		text("replicas: two"):        "spec.pytorchReplicaSpecs.replicas: type string: the field has another type",
-		text("template: []"):         "spec.pytorchReplicaSpecs.template: type array: the field has another type",
+		text("replicas: two"):        "spec.pytorchReplicaSpecs.Worker.replicas: value: got a string, want a number",
+		text("template: []"):         "spec.pytorchReplicaSpecs.Worker.template: value: got a list, want a mapping",
 		cpu("1"):                     "",
 		cpu("one"):                   "value: quantities must match",
 		cpu(strings.Repeat("7", 99)): "resources.limits.cpu: quantity: ",

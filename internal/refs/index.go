@@ -87,12 +87,15 @@ func newIndex(objs []runtime.Object) *index {
 
 func (x *index) add(obj runtime.Object, meta metav1.Object) {
 	key := idOf(obj, meta)
+	typed := obj
 	if u, ok := obj.(*unstructured.Unstructured); ok {
-		if _, wrong := apis.Decode(u.GroupVersionKind(), u.Object); wrong != nil {
+		decoded, wrong := apis.Decode(u.GroupVersionKind(), u.Object)
+		if wrong != nil {
 			x.excess = append(x.excess, excess{key, wrong.At.String(), wrong.What, wrong.Why})
 		}
+		typed = decoded
 	}
-	made := apis.WorkloadOf(obj)
+	made := apis.WorkloadOf(typed)
 	custom := isCustom(obj)
 	// A custom resource without a namespace may be cluster-scoped.
 	if key.namespace != "" && (!custom || meta.GetNamespace() != "") {

@@ -97,12 +97,13 @@ func open(ctx context.Context, place Place) (*writer, error) {
 		case !errors.Is(err, errBusy):
 			return failed(fmt.Errorf("opening %s: %w", dir, err))
 		case time.Since(start) > lockTimeout:
-			return failed(fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another "+
-				"directory", dir, err, lockTimeout))
+			// whoever has the lock may be about to write into a directory that was created here
+			return nil, fmt.Errorf("writing %s: %w, and has been for %s: wait for it to end, or choose another "+
+				"directory", dir, err, lockTimeout)
 		}
 		select {
 		case <-ctx.Done():
-			return failed(fmt.Errorf("writing %s: %w: nothing was written", dir, context.Cause(ctx)))
+			return nil, fmt.Errorf("writing %s: %w: nothing was written", dir, context.Cause(ctx))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}

@@ -173,7 +173,9 @@ func TestOneJobSpec(t *testing.T) {
 
 // TestProcessesOfTrainJob: a number is a field of Trainer's; what torchrun counts is left for it to count.
 func TestProcessesOfTrainJob(t *testing.T) {
-	for processes, want := range map[string]*intstr.IntOrString{"3": new(intstr.FromInt32(3)), "auto": nil, "cpu": nil} {
+	for processes, want := range map[string]*intstr.IntOrString{
+		"3": new(intstr.FromInt32(3)), "auto": nil, "cpu": nil,
+	} {
 		j := controllerJob(t, "trainjob", "workers: {replicas: 2, processes: "+processes+"}")
 		got := all[*apis.TrainJob](objects(j))[0].Spec.Trainer
 		if diff := cmp.Diff(want, got.NumProcPerNode); diff != "" || *got.NumNodes != 2 {

@@ -91,8 +91,11 @@ func TestSharedEmptyDir(t *testing.T) {
 		if err := render.Write(&rendered, bundles); err != nil {
 			t.Fatal(err)
 		}
-		mount := regexp.MustCompile(`- name: (\S+)\n\s+mountPath: ` + places[0] + `\n`).FindStringSubmatch(rendered.String())
-		other := regexp.MustCompile(`- name: (\S+)\n\s+mountPath: ` + places[1] + `\n`).FindStringSubmatch(rendered.String())
+		at := func(place string) []string {
+			mount := regexp.MustCompile(`- name: (\S+)\n\s+mountPath: ` + place + `\n`)
+			return mount.FindStringSubmatch(rendered.String())
+		}
+		mount, other := at(places[0]), at(places[1])
 		if mount == nil || other == nil || mount[1] != other[1] {
 			t.Errorf("%v are %q and %q:\n%s", places, mount, other, out.YAML)
 		}

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // deletions are the commands that docs/remove.md deletes a job with, for this one.
@@ -22,10 +24,10 @@ func deletions(t *testing.T, name, namespace string) (all [][]string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	names := strings.NewReplacer("=resnet", "="+name, "=training", "="+namespace, " training ", " "+namespace+" ")
+	replacer := strings.NewReplacer("=resnet", "="+name, "=training", "="+namespace, " training ", " "+namespace+" ")
 	for _, m := range regexp.MustCompile(`(?m)^kubectl (delete [^#\n]+ -l \S+)`).FindAllStringSubmatch(string(text),
 		-1) {
-		all = append(all, strings.Fields(names.Replace(m[1])))
+		all = append(all, strings.Fields(replacer.Replace(m[1])))
 	}
 	if len(all) == 0 {
 		t.Fatal("docs/remove.md does not say how a job is deleted")
@@ -37,6 +39,7 @@ func deletions(t *testing.T, name, namespace string) (all [][]string) {
 type object struct {
 	name     string // Kind/name
 	instance string
+	home     string // namespace of its job, of objects in no namespace
 	owners   []string
 }
 
@@ -63,7 +66,7 @@ func (w *world) everything(ctx context.Context, namespace string) (all []object,
 				return nil, fmt.Errorf("listing %s: %w", r.Name, err)
 			}
 			for _, o := range found.Items {
-				of := object{name: r.Kind + "/" + o.Name, instance: o.Labels[instance]}
+				of := object{name: r.Kind + "/" + o.Name, instance: o.Labels[instance], home: o.Labels[names.LabelNamespace]}
 				for _, owner := range o.OwnerReferences {
 					of.owners = append(of.owners, owner.Kind+"/"+owner.Name)
 				}
@@ -99,7 +102,7 @@ func (j *job) deleteByLabel(within time.Duration) {
 
 // left is what is there of the job: whatever has its label, whatever its namespace did not hold before the first job
 // and is of no other, and the volumes that were made for its claims, which have neither.
-func (j *job) left(claims []corev1.PersistentVolumeClaim) (names []string, err error) {
+func (j *job) left(claims []corev1.PersistentVolumeClaim) (left []string, err error) {
 	ctx := j.t.Context()
 	there, err := j.everything(ctx, j.namespace)
 	if err != nil {
@@ -117,26 +120,27 @@ func (j *job) left(claims []corev1.PersistentVolumeClaim) (names []string, err e
 		if slices.ContainsFunc(claims, func(c corev1.PersistentVolumeClaim) bool {
 			return v.Spec.ClaimRef != nil && v.Spec.ClaimRef.UID == c.UID
 		}) {
-			names = append(names, "PersistentVolume/"+v.Name)
+			left = append(left, "PersistentVolume/"+v.Name)
 		}
 	}
 	j.guard.Lock()
 	defer j.guard.Unlock()
 	for _, o := range there {
 		if o.instance == j.name || !j.before[j.namespace][o.name] && !ofOther(o, j.name, j.jobs[j.namespace]) {
-			names = append(names, o.name)
+			left = append(left, o.name)
 		}
 	}
 	for _, o := range outside {
-		if o.instance == j.name {
-			names = append(names, o.name)
+		if o.instance == j.name && (o.home == "" || o.home == j.namespace) {
+			left = append(left, o.name)
 		}
 	}
-	slices.Sort(names)
-	return names, nil
+	slices.Sort(left)
+	return left, nil
 }
 
-// ofOther says whether an object is of another job than this: by its label, or its own or its owner's name.
+// ofOther says whether an object is of another job than this: by its label, or its own or its owner's name, which begins
+// with the longest name of a job.
 func ofOther(o object, job string, jobs []string) bool {
 	if o.instance != "" {
 		return o.instance != job
@@ -145,7 +149,7 @@ func ofOther(o object, job string, jobs []string) bool {
 		_, name, _ := strings.Cut(id, "/")
 		for _, other := range jobs {
 			if other != job && (name == other || strings.HasPrefix(name, other+"-")) &&
-				!strings.HasPrefix(name, job+"-") {
+				(len(other) > len(job) || !strings.HasPrefix(name, job+"-")) {
 				return true
 			}
 		}

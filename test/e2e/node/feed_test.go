@@ -106,7 +106,7 @@ func TestWrongSum(t *testing.T) {
 
 func TestOfOther(t *testing.T) {
 	t.Parallel()
-	jobs := []string{"resnet", "imagenet"}
+	jobs := []string{"resnet", "imagenet", "resnet-tj"}
 	for _, c := range []struct {
 		o    object
 		want bool
@@ -117,6 +117,8 @@ func TestOfOther(t *testing.T) {
 		{object{name: "EndpointSlice/x", owners: []string{"Service/imagenet-worker"}}, true},
 		{object{name: "Lease/resnet-leader"}, false},
 		{object{name: "Secret/stray"}, false},
+		{object{name: "Service/resnet-tj-11120bc0"}, true},
+		{object{name: "EndpointSlice/x", owners: []string{"Service/resnet-tj-worker"}}, true},
 	} {
 		if got := ofOther(c.o, "resnet", jobs); got != c.want {
 			t.Errorf("%+v is of another job: %v, want %v", c.o, got, c.want)

@@ -66,7 +66,10 @@ func (w *world) everything(ctx context.Context, namespace string) (all []object,
 				return nil, fmt.Errorf("listing %s: %w", r.Name, err)
 			}
 			for _, o := range found.Items {
-				of := object{name: r.Kind + "/" + o.Name, instance: o.Labels[instance], home: o.Labels[names.LabelNamespace]}
+				of := object{
+					name: r.Kind + "/" + o.Name, instance: o.Labels[instance],
+					home: o.Labels[names.LabelNamespace],
+				}
 				for _, owner := range o.OwnerReferences {
 					of.owners = append(of.owners, owner.Kind+"/"+owner.Name)
 				}
@@ -139,8 +142,8 @@ func (j *job) left(claims []corev1.PersistentVolumeClaim) (left []string, err er
 	return left, nil
 }
 
-// ofOther says whether an object is of another job than this: by its label, or its own or its owner's name, which begins
-// with the longest name of a job.
+// ofOther says whether an object is of another job than this: by its label, or its own or its owner's name, which
+// begins with the longest name of a job.
 func ofOther(o object, job string, jobs []string) bool {
 	if o.instance != "" {
 		return o.instance != job

@@ -50,9 +50,18 @@ func overridden(section *structural.Node, at string) (notes []string) {
 		return nil
 	}
 	if pod := section.Below("podTemplate", "spec"); pod != nil {
+		own := ownContainer(pod)
 		for _, o := range overrides {
-			notes = append(notes, o.notes(section, pod, at)...)
+			from, path := pod, at+".podTemplate.spec"
+			if o.container {
+				if own < 0 {
+					continue
+				}
+				from, path = pod.Field("containers").Items[own], fmt.Sprintf("%s.containers[%d]", path, own)
+			}
+			notes = append(notes, o.notes(section, from, at, path)...)
 		}
+		notes = append(notes, overriddenSidecars(section, pod, at)...)
 	}
 	for _, f := range section.Fields {
 		below := at + "." + f.Key
@@ -69,16 +78,35 @@ func overridden(section *structural.Node, at string) (notes []string) {
 	return notes
 }
 
-func (o override) notes(section, pod *structural.Node, at string) (notes []string) {
-	from, path := pod, at+".podTemplate.spec."+o.template
-	if o.container {
-		i := ownContainer(pod)
-		if i < 0 {
-			return nil
+// overriddenSidecars are the same notes about init containers of a podTemplate that have the names of sidecars.
+func overriddenSidecars(section, pod *structural.Node, at string) (notes []string) {
+	for j, sidecar := range itemsOf(section.Field("sidecars")) {
+		for i, c := range itemsOf(pod.Field("initContainers")) {
+			own, other := sidecar.Field("name"), c.Field("name")
+			if own == nil || other == nil || own.Text != other.Text {
+				continue
+			}
+			for _, o := range overrides {
+				if o.container {
+					notes = append(notes, o.notes(sidecar, c, fmt.Sprintf("%s.sidecars[%d]", at, j),
+						fmt.Sprintf("%s.podTemplate.spec.initContainers[%d]", at, i))...)
+				}
+			}
 		}
-		from = pod.Field("containers").Items[i]
-		path = fmt.Sprintf("%s.podTemplate.spec.containers[%d].%s", at, i, o.template)
 	}
+	return notes
+}
+
+func itemsOf(n *structural.Node) []*structural.Node {
+	if n == nil {
+		return nil
+	}
+	return n.Items
+}
+
+// notes compares a field of the pod or container from, which is at path, with those of a section.
+func (o override) notes(section, from *structural.Node, at, path string) (notes []string) {
+	path += "." + o.template
 	now := from.Below(strings.Split(o.template, ".")...)
 	for field := range strings.FieldsSeq(o.job) {
 		was := section.Below(strings.Split(field, ".")...)
@@ -98,11 +126,9 @@ func (o override) notes(section, pod *structural.Node, at string) (notes []strin
 // ownContainer is the index of the container that tegen renders, which alone has no image in a podTemplate; below 0 if
 // there is none.
 func ownContainer(pod *structural.Node) int {
-	if list := pod.Field("containers"); list != nil {
-		for i, c := range list.Items {
-			if c.Field("image") == nil {
-				return i
-			}
+	for i, c := range itemsOf(pod.Field("containers")) {
+		if c.Field("image") == nil {
+			return i
 		}
 	}
 	return -1

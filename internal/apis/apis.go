@@ -51,8 +51,8 @@ type Mistake struct {
 	What, Why string
 }
 
-// Decode makes a typed object of one read as a map, leaving out what the types do not have; nil for a kind that is not
-// in Kinds, or with a mistake.
+// Decode converts an object from a map to its type, without the fields that the type lacks. It returns nil for a kind
+// that is not in Kinds, and for an object with a mistake.
 func Decode(gvk schema.GroupVersionKind, object map[string]any) (runtime.Object, *Mistake) {
 	for _, k := range Kinds {
 		if k.GroupVersionKind == gvk {
@@ -77,7 +77,7 @@ func decode(obj runtime.Object, object map[string]any) (runtime.Object, *Mistake
 			yamldoc.PathAt(text, wrong.Offset), "value",
 			fmt.Sprintf("got %s, want %s", yamldoc.GotWord(wrong.Value), yamldoc.WantWord(wrong.Type)),
 		}
-	case err != nil: // of a type with a decoder of its own, such as a quantity
+	case err != nil: // from an UnmarshalJSON method, such as that of a quantity
 		return nil, &Mistake{What: "value", Why: err.Error()}
 	}
 	return obj, nil

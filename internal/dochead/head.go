@@ -45,7 +45,7 @@ var (
 //   - A document with an apiVersion of another group and a kind is Foreign. It is Broken only if group and kind both
 //     resemble ours: tegen.dv/v1alpha1 with kind TrainingJob is a mistake, and so is kind TrainingJob with an
 //     apiVersion without a group, since Kubernetes' core API has no such kind. An operator of somebody else may
-//     have a TrainingJob or an Environment in a group of its own, but not with the image and workers of ours.
+//     have kinds called TrainingJob and Environment. Only a TrainingJob whose spec has image and workers is ours.
 //   - A document without apiVersion or kind is no Kubernetes object and nothing of ours. It is Broken: to pass it
 //     through would hide a misspelt key of a job.
 func (h Head) Class() Class {

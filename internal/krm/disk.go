@@ -40,7 +40,7 @@ func within(dir, path string) bool {
 type overlaidFS struct {
 	filesys.FileSystem
 	files map[string][]byte
-	seen  seenFiles // nil where nobody asks what was read
+	seen  seenFiles // records the files that are read; may be nil
 	from  string    // the directory that their names are relative to
 }
 

@@ -33,7 +33,7 @@ type Output struct {
 	Bundles []render.Bundle
 	Rest    []byte
 	Notes   finding.List // about the overlay
-	Behind  string       // a digest of the files by which kustomize changed the objects after tegen; "" if it did not
+	Behind  string       // digest of the files of the transformers after tegen; "" without any
 }
 
 // Overlay builds a kustomization that has tegen among its transformers, itself or in a kustomization below it, as

@@ -165,7 +165,12 @@ func reserved(t *corev1.PodTemplateSpec, own, image string, sidecars []string) (
 			case ours && c.Image != "":
 				out = append(out, Mistake{at + ".image", fmt.Sprintf("the %s's image stands in %s", own, image)})
 			case ours:
-			case list == "initContainers" && c.Image == "" && slices.Contains(sidecars, c.Name):
+			case list == "initContainers" && slices.Contains(sidecars, c.Name):
+				if c.Image != "" {
+					out = append(out, Mistake{
+						at + ".image", fmt.Sprintf("the image of sidecar %q is in spec.sidecars", c.Name),
+					})
+				}
 			case c.Image == "":
 				out = append(out, Mistake{
 					at + ".image",

@@ -50,8 +50,12 @@ func TestValidate(t *testing.T) {
 				`"registry:5000/x"`},
 		},
 		`{"spec":{"containers":[{"name":"two","image":"registry:5000/x:1"}]}}`: nil,
+		`{"spec":{"initContainers":[{"name":"proxy","tty":true}]}}`:            nil,
+		`{"spec":{"initContainers":[{"name":"proxy","image":"a/b:1"}]}}`: {
+			{"spec.initContainers[0].image", `the image of sidecar "proxy" is in spec.sidecars`},
+		},
 	} {
-		got := Validate([]byte(patch), "worker", "spec.image")
+		got := Validate([]byte(patch), "worker", "spec.image", "proxy")
 		slices.SortFunc(got, func(a, b Mistake) int { return strings.Compare(a.Path, b.Path) })
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", patch, diff)

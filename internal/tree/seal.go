@@ -60,7 +60,7 @@ func intact(files map[string][]byte) (ok bool, behind string) {
 	return sealed != "" && sealed == digestOf(others, body), behind
 }
 
-// reseal gives the kustomization among files, which stay but for their records, the seal that these have.
+// reseal updates the seal in the kustomization among files of which only the records have changed.
 func (w *writer) reseal(kept []*file) {
 	files := map[string][]byte{}
 	var kustomization *file

@@ -84,8 +84,8 @@ func TestOverriddenElsewhere(t *testing.T) {
 		"workers: {replicas: 1}, env: [{name: A, value: x}], " +
 			"podTemplate: {spec: {containers: [{name: x, image: 'a:1', env: [{name: A}]}]}}": "",
 		"workers: {replicas: 1}, args: [x], sidecars: [{name: s, image: 'a/s:1', command: [a]}], " +
-			"podTemplate: {spec: {initContainers: [{name: s, command: [b]}]}}": "spec.podTemplate.spec.initContainers[0]" +
-			".command: is used in place of spec.sidecars[0].command",
+			"podTemplate: {spec: {initContainers: [{name: s, command: [b]}]}}": "spec.podTemplate.spec." +
+			"initContainers[0].command: is used in place of spec.sidecars[0].command",
 		"workers: {replicas: 1}, target: jobset, args: [a], groups: [{name: eval, command: [a], podTemplate: {spec: " +
 			"{containers: [{name: eval, command: [b]}]}}}]": "spec.groups[0].podTemplate.spec.containers[0].command: " +
 			"is used in place of spec.groups[0].command",

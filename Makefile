@@ -44,7 +44,7 @@ e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about
 e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (Linux; builds both at first, then 8 minutes)
 	test/gitops/setup.sh
 	go run ./test/cluster/cmd/up --build source-controller kustomize-controller argocd jobset training-operator
-	TEGEN_GITOPS=1 go test -vet=off -v -count=1 -timeout 40m ./test/e2e/gitops
+	TEGEN_GITOPS=1 TEGEN_GITOPS_JOBS=$(JOBS) go test -vet=off -v -count=1 -timeout 40m ./test/e2e/gitops
 
 .PHONY: e2e-operators
 e2e-operators: ## Try rendered jobs under every controller that the cluster of KUBECONFIG has

@@ -108,14 +108,23 @@ func overlapped(p *place) {
 	p.grace(old.Name, `["tegen.dev/writes-its-checkpoint"]`)
 	p.job("resnet", volume, "image: registry.example/resnet:2.0")
 	p.commit("Train resnet 2.0")
-	if status := p.sync(); status.Synced != (p.Name() == "Flux") { // Argo CD compares with what is being deleted
-		p.Errorf("the old pods write their checkpoint, and %s says %s", p.Name(), status)
+	if err := p.Ask(p.Context(), p.app); err != nil {
+		p.Fatal(err)
 	}
 	p.eventually("the new pods beside the old ones", func() error {
 		if ended, runs := p.pods(); ended != 2 || runs != 2 {
 			return fmt.Errorf("%d are being deleted, %d run", ended, runs)
 		}
 		return nil
+	})
+	// Not p.sync: Argo CD compares with the Job that is being deleted, so it syncs again and again until that is gone.
+	p.eventually("the status meanwhile", func() error {
+		status, err := p.Status(p.Context(), p.app)
+		if err == nil && (status.Synced != (p.Name() == "Flux") ||
+			!strings.HasSuffix(status.Revision, p.app.Repository.Head)) {
+			err = fmt.Errorf("the old pods write their checkpoint, and %s says %s", p.Name(), status)
+		}
+		return err
 	})
 	p.grace(old.Name, "null")
 	p.running(2)

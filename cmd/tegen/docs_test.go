@@ -124,7 +124,7 @@ func TestPageCommands(t *testing.T) {
 	parsed := 0
 	for _, p := range readPages(t) {
 		for _, b := range p.blocks {
-			if b.lang != "sh" {
+			if b.lang != "sh" && !isWorkflow(b) {
 				continue
 			}
 			for line := range strings.Lines(strings.ReplaceAll(b.text, " \\\n", " ")) {
@@ -146,7 +146,8 @@ var separators = regexp.MustCompile(`\s*(\|\||&&|[|;])\s*`)
 
 // commands returns the arguments of each tegen in a line of shell.
 func commands(line string) [][]string {
-	line, _, _ = strings.Cut(strings.TrimPrefix(line, "$ "), " #")
+	line = strings.TrimPrefix(strings.TrimPrefix(strings.TrimSpace(line), "$ "), "- run: ")
+	line, _, _ = strings.Cut(line, " #")
 	var out [][]string
 	for _, part := range separators.Split(strings.TrimSpace(line), -1) {
 		part, _, _ = strings.Cut(part, " > ")
@@ -179,6 +180,8 @@ func TestParse(t *testing.T) {
 	for line, want := range map[string]bool{
 		"tegen render a.yaml --overlay b -o c && git add c": true,
 		"$ kustomize build x | tegen check -":               true,
+		"    - run: tegen check x # in a workflow":          true,
+		"    - run: tegen check":                            false,
 		"tegen install scheduler > a.yaml":                  true,
 		"tegen install scheduler now":                       false,
 		"tegen rendr a.yaml":                                false,
@@ -210,7 +213,11 @@ func TestPageJobs(t *testing.T) {
 }
 
 // isCluster says of a block that nothing of tegen's reads it.
-func isCluster(b *block) bool { return strings.HasSuffix(b.marker, "kustomization.yaml") }
+func isCluster(b *block) bool {
+	return strings.HasSuffix(b.marker, "kustomization.yaml") || isWorkflow(b)
+}
+
+func isWorkflow(b *block) bool { return strings.HasPrefix(b.marker, ".github/workflows/") }
 
 func (b *block) vet(t *testing.T) {
 	t.Helper()

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestWorker0 is scenario 12: the README's first example, whose workers meet in worker 0. The others go on without any
+// TestWorker0 is scenario 12: the smallest job, whose workers meet in worker 0. The others go on without any
 // other worker; without worker 0 every agent ends, and the pods that follow meet in its replacement.
 func TestWorker0(t *testing.T) {
 	w := begin(t)
@@ -13,7 +13,7 @@ func TestWorker0(t *testing.T) {
 	j := w.job(t, "12 c10d in worker 0", rendered(t, "minimal", "kind"), "")
 	for _, o := range j.objects {
 		if o.GetLabels()[componentLabel] == "rendezvous" {
-			t.Fatalf("%s %s: the README's first example has a store beside its workers", o.GetKind(), o.GetName())
+			t.Fatalf("%s %s: the smallest job has a store beside its workers", o.GetKind(), o.GetName())
 		}
 	}
 	j.apply()

@@ -23,11 +23,16 @@ const (
 func eventually(ctx context.Context, what string, check func() error) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("not within %v", patience))
 	defer cancel()
+	var last error
 	for {
 		err := check()
 		if err == nil {
 			return nil
 		}
+		if ctx.Err() != nil && last != nil {
+			err = last // a request that the deadline ends says nothing about what is waited for
+		}
+		last = err
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("waiting for %s: %w: %w", what, context.Cause(ctx), err)

@@ -103,7 +103,7 @@ func (c dependsCase) ask() (answers, bool) {
 		env, _ = loadEnvironment(c.env.Clone(), nil)
 	}
 	root := c.job.Clone()
-	l := loadJob(root, env, nil, false)
+	l := loadJob(root, env, nil, &loading{})
 	if l.job == nil {
 		return answers{}, false
 	}

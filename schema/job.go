@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
@@ -90,6 +91,7 @@ type Job struct {
 	released bool     // the rendezvous' image is the one of this release
 	levels   []Level  // of the Environment's topology
 	secrets  []string // notes of values that are secrets in plain text
+	policy   *policy.Policy
 }
 
 // ImageOfRelease says whether an image is the one of this release, for want of a name: another renders another.

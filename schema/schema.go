@@ -27,13 +27,19 @@ import (
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
 // them and which its source has to name. The jobs come back sorted by namespace and name, whatever the order of the
 // input. The error is an Errors with every mistake of all documents; sources without any document of ours are one too.
-func Load(sources []Source) ([]*Job, error) { return loadFor(sources, false) }
+func Load(sources []Source, opts ...Option) ([]*Job, error) { return loadFor(sources, opts) }
 
 // LoadForGit is Load of jobs that a reconciler is to apply: gitops is true where neither a job nor the Environment says
 // otherwise.
-func LoadForGit(sources []Source) ([]*Job, error) { return loadFor(sources, true) }
+func LoadForGit(sources []Source, opts ...Option) ([]*Job, error) {
+	return loadFor(sources, append(slices.Clone(opts), func(o *loading) { o.git = true }))
+}
 
-func loadFor(sources []Source, git bool) ([]*Job, error) {
+func loadFor(sources []Source, opts []Option) ([]*Job, error) {
+	var o loading
+	for _, option := range opts {
+		option(&o)
+	}
 	docs, errs := readAll(sources)
 	var jobs []*structural.Node
 	var unread []Errors
@@ -74,7 +80,7 @@ func loadFor(sources []Source, git bool) ([]*Job, error) {
 	}
 	out := make([]loaded, len(jobs))
 	parallel(len(jobs), func(i int) {
-		load := func() { out[i] = loadJob(jobs[i], env, unread[i], git) }
+		load := func() { out[i] = loadJob(jobs[i], env, unread[i], &o) }
 		if errs := guarded(jobs[i].At, titleOf(jobs[i]), load); errs != nil {
 			out[i] = loaded{nil, errs, parts{}}
 		}
@@ -212,9 +218,8 @@ func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors
 }
 
 // loadJob takes a job's tree through check, merge, defaults, decoding and the rules. It goes on as far as it can: a
-// mistake in one part of a job hides no mistake in another. unread is what the reader found in the document already;
-// git is the value of gitops where nobody says one.
-func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) loaded {
+// mistake in one part of a job hides no mistake in another. unread is what the reader found in the document already.
+func loadJob(root *structural.Node, env *Environment, unread Errors, o *loading) loaded {
 	c := newChecker(names.KindTrainingJob)
 	s := jobSchema()
 	input := inputOf(root, env)
@@ -260,7 +265,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 	}
 	job.at = root.At
 	if !asked.gitops {
-		job.Spec.GitOps = git
+		job.Spec.GitOps = o.git
 	}
 	tidy(job)
 	fill(&job.Spec)
@@ -271,7 +276,11 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, git bool) l
 	}
 	job.applyMachine(env)
 	finalize(job, root, hashing)
-	return loaded{job, append(c.Errs, validate(job, root, invalid)...), invalid}
+	errs := append(c.Errs, validate(job, root, invalid)...)
+	if job.policy = o.policy; len(errs)+len(unread) == 0 { // a job with mistakes is not complete
+		errs = o.judge(job, root)
+	}
+	return loaded{job, errs, invalid}
 }
 
 // parts are fields of a job that no rule should be asked about: metadata, a field of spec, or one a level below it, as

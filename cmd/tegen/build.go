@@ -41,10 +41,11 @@ func addOverlayFlag(cmd *cobra.Command, overlays *[]string, more string) {
 }
 
 // input is what a command renders: the jobs of files, and of those below directories, through overlays, with the
-// Environment of a file.
+// Environment of a file, under policies.
 type input struct {
 	files, overlays []string
 	environment     string
+	policies        []string
 }
 
 // addInputFlags adds the flags of commands that render jobs. more is what the command does with several overlays.
@@ -53,6 +54,7 @@ func addInputFlags(cmd *cobra.Command, in *input, more string) {
 	addOptional(cmd, &in.environment, "environment", "file", "file of the Environment that is merged into every job; "+
 		"an overlay names its own")
 	completeBy(cmd, "environment", yamlFiles)
+	addPolicyFlag(cmd, &in.policies)
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		switch {
@@ -143,12 +145,24 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 	if len(in.files) == 0 && len(overlays) == 0 {
 		return nil, nil, cli.Usagef("no file given, and no --overlay with jobs of its own")
 	}
+	rules, err := loadPolicy(in.policies)
+	if err != nil {
+		return nil, nil, err
+	}
 	sources, err := in.read(stdin)
 	if err != nil {
 		return nil, nil, err
 	}
 	var outs []*krm.Output
 	var errs []error
+	under := schema.WithPolicy(rules)
+	// withObjects also reports what a policy refuses of the objects of jobs that violate it themselves.
+	withObjects := func(err error, again func(schema.Option) error) error {
+		if !violatesOnly(err) {
+			return err
+		}
+		return errors.Join(err, again(schema.WithoutJobRules()))
+	}
 	if len(overlays) == 0 {
 		out := &krm.Output{}
 		for _, name := range in.files {
@@ -156,7 +170,8 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 				out.Notes = append(out.Notes, krm.Unused(name)...)
 			}
 		}
-		out.Bundles, err = plain(sources, p)
+		out.Bundles, err = plain(sources, p, under)
+		err = withObjects(err, func(o schema.Option) error { _, err := plain(sources, p, under, o); return err })
 		outs, errs = append(outs, out), append(errs, err)
 	}
 	for _, overlay := range overlays {
@@ -165,7 +180,11 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 		if p.yamlOnly {
 			through = krm.Printed
 		}
-		out, err := through(overlay, sources)
+		out, err := through(overlay, sources, under)
+		err = withObjects(err, func(o schema.Option) error {
+			_, err := through(overlay, sources, under, o)
+			return err
+		})
 		outs, errs = append(outs, out), append(errs, err)
 	}
 	for i, out := range outs {
@@ -174,7 +193,7 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 			errs[i] = errors.New("nothing to render: there is no TrainingJob in the input")
 		}
 	}
-	if err := finding.Of(errors.Join(errs...)).Once().Err(); err != nil {
+	if err := atPodTemplates(sources, finding.Of(errors.Join(errs...))).Once().Err(); err != nil {
 		return nil, nil, err
 	}
 	return outs, notes(outs, overlays), nil
@@ -314,12 +333,12 @@ func placeName(overlay string) string {
 	return filepath.Base(overlay)
 }
 
-func plain(sources []schema.Source, p purpose) ([]render.Bundle, error) {
+func plain(sources []schema.Source, p purpose, opts ...schema.Option) ([]render.Bundle, error) {
 	load := schema.Load
 	if p.git {
 		load = schema.LoadForGit
 	}
-	jobs, err := load(sources)
+	jobs, err := load(sources, opts...)
 	if err != nil {
 		return nil, err
 	}

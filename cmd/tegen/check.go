@@ -19,7 +19,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
-	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -55,6 +55,7 @@ const checkExample = `  kustomize build overlays/production | tegen check -
 
 func newCheckCmd(s cli.Streams) *cobra.Command {
 	var definitions, output string
+	var policies []string
 	cmd := &cobra.Command{
 		Use:               "check FILE|DIRECTORY...",
 		Short:             "Check that every reference among manifests resolves, and what CRDs would drop",
@@ -63,13 +64,18 @@ func newCheckCmd(s cli.Streams) *cobra.Command {
 		Args:              cli.AtLeastOne("file or directory"),
 		ValidArgsFunction: manifests,
 		RunE: func(_ *cobra.Command, files []string) error {
-			notes, err := runCheck(s.In, files, definitions, output != "text")
+			rules, err := loadPolicy(policies)
+			if err != nil {
+				return report(s, finding.Report{Command: "check"}, output, err)
+			}
+			notes, err := runCheck(s.In, files, definitions, rules, output != "text")
 			return report(s, finding.Report{Command: "check", Findings: notes}, output, err)
 		},
 	}
 	addOptional(cmd, &definitions, "crds", "directory", "directory of CustomResourceDefinitions to hold custom "+
 		"resources against")
 	completeBy(cmd, "crds", directories)
+	addPolicyFlag(cmd, &policies)
 	addFindings(cmd, &output)
 	return cmd
 }
@@ -78,7 +84,8 @@ func newCheckCmd(s cli.Streams) *cobra.Command {
 const maxManifests = 256 << 20
 
 // runCheck reads manifests and returns notes, and what is wrong as an error. Findings have places where places is set.
-func runCheck(stdin io.Reader, files []string, definitions string, places bool) (finding.List, error) {
+func runCheck(stdin io.Reader, files []string, definitions string, rules *policy.Policy, places bool,
+) (finding.List, error) {
 	sources, objects, err := readManifests(stdin, files)
 	if err != nil {
 		return nil, err
@@ -86,11 +93,8 @@ func runCheck(stdin io.Reader, files []string, definitions string, places bool) 
 	if len(objects) == 0 { // an earlier program of the pipe may have failed
 		return nil, errors.New("nothing to check: there is no object in the input")
 	}
-	var notes, wrong finding.List
-	for _, b := range refs.Check(objects) {
-		wrong = append(wrong, b.Finding())
-	}
-	wrong = append(wrong, render.Changed(objects)...)
+	var notes finding.List
+	wrong := append(render.Findings(objects, rules), render.Changed(objects)...)
 	notes = append(notes, render.Renamed(objects)...)
 	if definitions != "" {
 		known, err := crds.ReadDir(definitions)

@@ -20,7 +20,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/oci"
 	"github.com/tegen-dev/tegen/internal/origin"
-	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/tree"
 	"github.com/tegen-dev/tegen/schema"
@@ -55,6 +55,7 @@ const publishExample = `  tegen publish oci://registry.example/team/jobs:eks ren
 
 type publishOptions struct {
 	source, revision          string
+	policies                  []string
 	plainHTTP, verify, dryRun bool
 }
 
@@ -90,6 +91,7 @@ func newPublishCmd(s cli.Streams) *cobra.Command {
 			return runPublish(s, to, args[1], opts)
 		},
 	}
+	addPolicyFlag(cmd, &opts.policies)
 	addOptional(cmd, &opts.source, "source", "URL", "URL of the repository that the files come from, in place of "+
 		"that of git's remote 'origin'")
 	addOptional(cmd, &opts.revision, "revision", "revision", "BRANCH@sha1:COMMIT of that repository, in place of "+
@@ -130,7 +132,11 @@ func (o *publishOptions) check(target string) (oci.Reference, error) {
 func runPublish(s cli.Streams, to oci.Reference, dir string, opts publishOptions) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	files, err := readTree(dir)
+	rules, err := loadPolicy(opts.policies)
+	if err != nil {
+		return err
+	}
+	files, err := readTree(dir, rules)
 	if err != nil {
 		return err
 	}
@@ -167,8 +173,8 @@ func runPublish(s cli.Streams, to oci.Reference, dir string, opts publishOptions
 	return nil
 }
 
-// readTree returns the files of a rendered tree whose objects have been checked.
-func readTree(dir string) ([]oci.File, error) {
+// readTree returns the files of a rendered tree whose objects have been checked, also against a policy.
+func readTree(dir string, rules *policy.Policy) ([]oci.File, error) {
 	found, err := tree.Read(dir, oci.MaxBytes)
 	if err != nil {
 		return nil, err
@@ -188,7 +194,7 @@ func readTree(dir string) ([]oci.File, error) {
 		}
 		objects = append(objects, read...)
 	}
-	return files, errors.Join(render.Broken("", refs.Check(objects)), unrendered(objects), secrets(objects))
+	return files, errors.Join(render.Judge("", objects, rules), unrendered(objects), secrets(objects))
 }
 
 // secrets are those whose values everybody could read who can read the artifact.

@@ -1,6 +1,7 @@
 package apis
 
 import (
+	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,6 +42,9 @@ type Kind struct {
 
 	make func() runtime.Object // an empty one
 }
+
+// Type is the Go type of its objects.
+func (k Kind) Type() reflect.Type { return reflect.TypeOf(k.make()).Elem() }
 
 // kind registers nothing: it only pairs a name with a type, a controller and where that writes how an object is.
 func kind[S any](gvk schema.GroupVersionKind, c *Controller, h *Health) Kind {

@@ -77,6 +77,10 @@ var Rules = []Rule{
 		"job/one-of", "Of several fields none or more than one is given.",
 		"Give exactly as many as the message says.",
 	},
+	{
+		"job/policy", "A complete job violates a rule of a policy.",
+		"Change the value as the message says, or ask the owner of the policy, whose file the message names.",
+	},
 	{"job/order", "Two values contradict each other.", "Change one of the two values that the message names."},
 	{
 		"job/requires", "A field needs another one, or has no effect beside it.",
@@ -188,6 +192,16 @@ var Rules = []Rule{
 	{
 		"reference/limit", "A value of an object is too large, or of a wrong type, for its references to be checked.",
 		"Correct the value as the message says.",
+	},
+
+	{"policy/load", "A policy cannot be read, or has a rule that tegen cannot check.", "Correct it at the place."},
+	{
+		"policy/pod", "The template of rendered pods violates a rule of a policy.",
+		"Change the field of the job that it comes from, or ask the owner of the policy, whose file the message names.",
+	},
+	{
+		"policy/object", "A rendered object violates a rule of a policy.",
+		"Change the field of the job that it comes from, or ask the owner of the policy, whose file the message names.",
 	},
 
 	{

@@ -14,7 +14,6 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/scheduler/config"
 	"github.com/tegen-dev/tegen/schema"
@@ -94,7 +93,7 @@ func Scheduler(o Options, file *schema.Source) ([]runtime.Object, error) {
 	}
 	i.Config, i.Lease = string(file.Data), lease
 	objects := generators.Install(i)
-	return objects, render.Broken(names.Scheduler, refs.Check(objects))
+	return objects, render.Judge(names.Scheduler, objects, nil)
 }
 
 // sorted puts the mistakes of one file in the order of its lines.

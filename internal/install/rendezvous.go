@@ -11,7 +11,6 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -73,7 +72,7 @@ func Rendezvous(o RendezvousOptions) ([]runtime.Object, error) {
 	objects := generators.InstallRendezvous(&generators.SharedRendezvous{
 		Job: job, Clients: slices.Compact(clients), NamespaceExists: !o.CreateNamespace, PodMonitor: o.PodMonitor,
 	})
-	return objects, render.Broken(names.Rendezvous, refs.Check(objects))
+	return objects, render.Judge(names.Rendezvous, objects, nil)
 }
 
 // job is one whose companion is what the flags describe.

@@ -18,7 +18,6 @@ import (
 	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/schema"
@@ -69,7 +68,11 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) {
 		inputs = append(inputs, config.job)
 	}
-	bundles, err := renderItems(inputs, config, nil, render.Jobs)
+	rules, err := policyAmong(l.items)
+	if err != nil {
+		return nil, nil, err
+	}
+	bundles, err := renderItems(inputs, config, nil, render.Jobs, schema.WithPolicy(rules))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -91,6 +94,9 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	}
 	kept, notes, err := keep(l.items, bundles, len(config.generators) == 0)
 	if err != nil {
+		return nil, nil, err
+	}
+	if err := judge(kept, bundles, rules); err != nil {
 		return nil, nil, err
 	}
 	more, err := partial(bundles, kept, config.generators)
@@ -258,6 +264,7 @@ func parseConfig(n *yaml.Node) (config, error) {
 // names. place, if any, returns where a job was written, "" if that is unknown. kustomize and kpt print items anew, so
 // an item's own lines mean nothing. kustomize and kpt write for git, as overlays do.
 func renderItems(items []*yaml.Node, cfg config, place func(name, namespace string) string, jobsTo renderer,
+	opts ...schema.Option,
 ) ([]render.Bundle, error) {
 	environment, named := cfg.environmentAmong(items)
 	var sources []schema.Source
@@ -266,7 +273,7 @@ func renderItems(items []*yaml.Node, cfg config, place func(name, namespace stri
 			sources = append(sources, schema.Source{Name: itemName(n, i), Root: n, Environment: environment})
 		}
 	}
-	jobs, err := schema.LoadForGit(sources)
+	jobs, err := schema.LoadForGit(sources, opts...)
 	if err == nil && !named {
 		err = fmt.Errorf("spec.environment: no Environment is called %q: list its file under resources, or correct "+
 			"the name", cfg.environment)
@@ -276,6 +283,7 @@ func renderItems(items []*yaml.Node, cfg config, place func(name, namespace stri
 	}
 	for _, job := range jobs {
 		job.AddInput(cfg.generators...)
+		job.WithoutPolicy() // its objects are checked once all transformers have run
 		// nothing else of the job is kept
 		item, name, namespace := job.Source(), strings.Clone(job.Metadata.Name), strings.Clone(job.Metadata.Namespace)
 		job.Relocate(func() string {
@@ -307,5 +315,5 @@ func checkItems(items []*yaml.Node) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(render.Broken("", refs.Check(objects)), render.Changed(objects).Err())
+	return errors.Join(render.Judge("", objects, nil), render.Changed(objects).Err())
 }

@@ -22,7 +22,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -39,16 +39,16 @@ type Output struct {
 // Overlay builds a kustomization that has tegen among its transformers, itself or in a kustomization below it, as
 // kustomize would, but in this process: no plugins are enabled, nothing is executed and nothing is fetched. Jobs given
 // as sources take the place of the overlay's own.
-func Overlay(dir string, sources []schema.Source) (*Output, error) {
-	return overlay(dir, sources, render.Jobs)
+func Overlay(dir string, sources []schema.Source, opts ...schema.Option) (*Output, error) {
+	return overlay(dir, sources, render.Jobs, opts)
 }
 
 // Printed is Overlay for callers that print and need nothing else: the bundles have no jobs.
-func Printed(dir string, sources []schema.Source) (*Output, error) {
-	return overlay(dir, sources, render.Printed)
+func Printed(dir string, sources []schema.Source, opts ...schema.Option) (*Output, error) {
+	return overlay(dir, sources, render.Printed, opts)
 }
 
-func overlay(dir string, sources []schema.Source, jobsTo renderer) (*Output, error) {
+func overlay(dir string, sources []schema.Source, jobsTo renderer, opts []schema.Option) (*Output, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("finding the overlay: %w", err)
@@ -60,6 +60,7 @@ func overlay(dir string, sources []schema.Source, jobsTo renderer) (*Output, err
 	if err != nil {
 		return nil, err
 	}
+	k.options(opts)
 	if !k.renders() {
 		return nil, fmt.Errorf("reading %s: no %s of %s is among its transformers, nor below it",
 			filepath.Join(dir, k.file), names.KindGenerator, names.APIVersion)
@@ -75,7 +76,8 @@ func overlay(dir string, sources []schema.Source, jobsTo renderer) (*Output, err
 // check checks the references of everything that the overlay builds: rendering checked those of the jobs alone, before
 // patches and prefixes. It notes objects that were changed after they were rendered.
 func (out *Output) check(dir string, k *kustomization) error {
-	if len(out.Rest) == 0 {
+	rules := schema.PolicyOf(k.given)
+	if len(out.Rest) == 0 && rules == nil {
 		return nil
 	}
 	text, err := out.stream()
@@ -90,7 +92,7 @@ func (out *Output) check(dir string, k *kustomization) error {
 	for _, note := range render.Renamed(objects) {
 		out.Notes = append(out.Notes, note.At(relative(filepath.Join(k.dir, k.file))))
 	}
-	return render.Broken(dir, refs.Check(objects))
+	return render.Judge(dir, objects, rules)
 }
 
 // stream is all of the output as one YAML stream.
@@ -121,8 +123,18 @@ type kustomization struct {
 	config        *yaml.Node
 	before, after []string
 	nested        map[int]*kustomization
-	behind        seenFiles // what kustomize read to change objects after tegen
-	built         []byte    // what a nested one built
+	behind        seenFiles       // what kustomize read to change objects after tegen
+	built         []byte          // what a nested one built
+	given, opts   []schema.Option // opts has its own policy too
+	policy        *policy.Policy  // of its own ConfigMaps
+}
+
+// options are those of loading jobs, here and in the kustomizations below.
+func (k *kustomization) options(opts []schema.Option) {
+	k.given, k.opts = opts, opts
+	for _, nested := range k.nested {
+		nested.options(opts)
+	}
 }
 
 func (k *kustomization) renders() bool { return k.config != nil || len(k.nested) > 0 }
@@ -255,9 +267,12 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 	if err != nil {
 		return nil, err
 	}
-	items, err := k.kustomize(own.types, own.files)
+	items, err := k.kustomize(keepPolicies(own.types, own.files))
 	if err != nil {
 		return nil, k.explained(first, files, err)
+	}
+	if items, err = k.policies(items); err != nil {
+		return nil, err
 	}
 	var outside []*yaml.Node
 	if k.config != nil && len(sources) > 0 && len(k.nested) == 0 {
@@ -315,7 +330,8 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 		bundles = nil
 	}
 	rest, err := stream(items)
-	return &Output{append(bundles, withoutFiles(rendered)...), append([]byte{}, rest...), notes, k.behind.digest()}, err
+	out := &Output{append(bundles, withoutFiles(rendered)...), append([]byte{}, rest...), notes, k.behind.digest()}
+	return k.judge(out, err)
 }
 
 // finish runs the transformers behind tegen over everything.
@@ -425,7 +441,7 @@ func (k *kustomization) render(items []*yaml.Node, sources []schema.Source, jobs
 	if err != nil {
 		return nil, err
 	}
-	bundles, err := renderItems(items, cfg, k.place(sources), jobsTo)
+	bundles, err := renderItems(items, cfg, k.place(sources), jobsTo, k.opts...)
 	var mistakes schema.Errors
 	if errors.As(err, &mistakes) {
 		return nil, k.withPositions(sources, mistakes)

@@ -23,7 +23,7 @@ import (
 // from a patch has no line there.
 func (k *kustomization) withPositions(sources []schema.Source, fallback schema.Errors) error {
 	all, _ := k.inputs(sources)
-	if _, err := schema.LoadForGit(all); err != nil {
+	if _, err := schema.LoadForGit(all, k.opts...); err != nil {
 		return err
 	}
 	return withoutLines(fallback, "after the patches of "+filepath.Base(k.dir)+": ")

@@ -132,6 +132,15 @@ var readScheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 	return s, nil
 })
 
+// Types are the Go types of all kinds of Kubernetes itself that Read knows.
+func Types() map[schema.GroupVersionKind]reflect.Type {
+	s, err := readScheme()
+	if err != nil { // Read reports it
+		return nil
+	}
+	return s.AllKnownTypes()
+}
+
 // encoders are for Append, which is called for one object after another.
 var encoders = sync.Pool{New: func() any { return &encoder{} }}
 

@@ -26,6 +26,8 @@ const (
 	Version = "tegen.dev/version"
 	// Input is an annotation on objects that run pods: a digest of what the author wrote, see schema.Job.Input.
 	Input = "tegen.dev/input"
+	// Policy is an annotation on a ConfigMap of an overlay: "true" if its data are the CUE files of a policy.
+	Policy = "tegen.dev/policy"
 	// LabelJob is a label on a job's objects and pods, with the job's name: it selects what goes with the job.
 	// app.kubernetes.io/instance cannot: where Argo CD tracks by label, it writes its Application's name there.
 	LabelJob = "tegen.dev/job"

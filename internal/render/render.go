@@ -21,7 +21,6 @@ import (
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -150,20 +149,7 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 	if len(only) > 0 {
 		return b, nil
 	}
-	if broken := refs.Check(all); len(broken) > 0 {
-		return b, Broken(job.Position(), broken)
-	}
-	return b, nil
-}
-
-// Broken makes one error of references that do not resolve, a line each; nil of none. place, if any, is where what they
-// stand in was written: file:line:col, a file or the name of an object.
-func Broken(place string, broken []refs.Broken) error {
-	list := make(finding.List, len(broken))
-	for i, b := range broken {
-		list[i] = b.Finding().At(place)
-	}
-	return list.Err()
+	return b, Judge(job.Position(), all, job.Policy())
 }
 
 // IDs are the objects of a bundle, and those that controllers make of them, as "Kind namespace/name".

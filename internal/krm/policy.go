@@ -1,0 +1,150 @@
+package krm
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/yaml"
+	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/internal/dochead"
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/internal/policy"
+	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// policyAmong is the policy of the ConfigMaps among items that are annotated as one; nil if there is none. A policy
+// comes as a ConfigMap, because every form of a KRM function receives items, and only some can read files.
+func policyAmong(items []*yaml.Node) (*policy.Policy, error) {
+	var sources []policy.Source
+	for _, n := range items {
+		value := textOf(yamldoc.Field(annotations(n), names.Policy))
+		switch {
+		case value == "":
+			continue
+		case value != "true":
+			return nil, fmt.Errorf("%s: metadata.annotations[%q]: must be %q, not %q", title(n), names.Policy, "true",
+				value)
+		case kind(n) != "ConfigMap" || apiVersion(n) != "v1":
+			return nil, fmt.Errorf("%s: the annotation %s is for a ConfigMap with CUE files", title(n), names.Policy)
+		}
+		files, err := cueFiles(n)
+		if err != nil {
+			return nil, err
+		}
+		sources = append(sources, files...)
+	}
+	if len(sources) == 0 {
+		return nil, nil
+	}
+	return policy.Load(sources, render.PolicyTypes())
+}
+
+// cueFiles are the files of a ConfigMap, in the order of their names.
+func cueFiles(n *yaml.Node) (sources []policy.Source, err error) {
+	text, err := texts([]*yaml.Node{n})
+	if err != nil {
+		return nil, err
+	}
+	var content struct {
+		Data       map[string]string `json:"data"`
+		BinaryData map[string]any    `json:"binaryData"`
+	}
+	if err := sigsyaml.Unmarshal([]byte(text[0]), &content); err != nil {
+		return nil, fmt.Errorf("reading %s: %w", title(n), err)
+	}
+	if len(content.BinaryData) > 0 || len(content.Data) == 0 {
+		return nil, fmt.Errorf("%s: a policy has CUE files under data, and nothing else", title(n))
+	}
+	for _, file := range slices.Sorted(maps.Keys(content.Data)) {
+		if path.Ext(file) != ".cue" {
+			return nil, fmt.Errorf("%s: data[%q]: the name of a policy's file must end in .cue", title(n), file)
+		}
+		sources = append(sources, policy.Source{Name: file, Scope: title(n), Text: []byte(content.Data[file])})
+	}
+	return sources, nil
+}
+
+// judge checks the rendered objects of bundles, and all items that are applied, against a policy.
+func judge(items []*yaml.Node, bundles []render.Bundle, p *policy.Policy) error {
+	if p == nil {
+		return nil
+	}
+	docs, err := texts(slices.DeleteFunc(slices.Clone(items), func(n *yaml.Node) bool {
+		return headOf(n).Class() != dochead.Foreign || isLocal(n)
+	}))
+	if err != nil {
+		return err
+	}
+	objects, err := manifest.Read("items", []byte(strings.Join(docs, manifest.Separator)))
+	if err != nil {
+		return err
+	}
+	for _, b := range bundles {
+		rendered, err := read(b)
+		if err != nil {
+			return err
+		}
+		objects = append(objects, rendered...)
+	}
+	return render.Violations(objects, p).Err()
+}
+
+// keepPolicies has kustomize keep the policies of an overlay that are marked as local. It drops what is marked so from
+// its output, which a function, unlike this process, sees before that.
+func keepPolicies(t types.Kustomization, files map[string][]byte) (types.Kustomization, map[string][]byte) {
+	const file = "tegen-policies.yaml"
+	t.Transformers = append(slices.Clone(t.Transformers), file)
+	if files = maps.Clone(files); files == nil {
+		files = map[string][]byte{}
+	}
+	slashes := strings.NewReplacer("/", "~1")
+	files[file] = fmt.Appendf(nil, `apiVersion: builtin
+kind: PatchTransformer
+metadata: {name: tegen-policies}
+target: {annotationSelector: "%s,%s,%s!=false"}
+patch: |
+  - {op: replace, path: /metadata/annotations/%s, value: "false"}
+  - {op: add, path: /metadata/annotations/%s, value: "true"}
+`, names.Policy, localConfig, localConfig, slashes.Replace(localConfig), slashes.Replace(keptPolicy))
+	return t, files
+}
+
+// keptPolicy is the annotation of what keepPolicies keeps.
+const keptPolicy = "internal.tegen.dev/policy"
+
+// policies takes the policies that keepPolicies kept out of items, and adds those of all items to the options.
+func (k *kustomization) policies(items []*yaml.Node) ([]*yaml.Node, error) {
+	found, err := policyAmong(items)
+	if err != nil {
+		return nil, fmt.Errorf("reading %s: %w", relative(k.dir), err)
+	}
+	k.policy = found
+	k.opts = append(slices.Clone(k.opts), schema.WithPolicy(schema.PolicyOf(k.opts).With(found)))
+	return slices.DeleteFunc(items, func(n *yaml.Node) bool {
+		return textOf(yamldoc.Field(annotations(n), keptPolicy)) != ""
+	}), nil
+}
+
+// judge checks everything that the kustomization builds against its own policy.
+func (k *kustomization) judge(out *Output, err error) (*Output, error) {
+	if err != nil || k.policy == nil {
+		return out, err
+	}
+	text, err := out.stream()
+	if err != nil {
+		return nil, err
+	}
+	objects, err := manifest.Read(relative(k.dir), text)
+	if err != nil {
+		return nil, err
+	}
+	return out, render.Violations(objects, k.policy).Err()
+}

@@ -1,0 +1,208 @@
+package policy
+
+import (
+	"encoding/json"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/tegen-dev/tegen/internal/golden"
+)
+
+// jobType stands for the type of a TrainingJob.
+type jobType struct {
+	Metadata struct {
+		Name      string            `json:"name"`
+		Namespace string            `json:"namespace,omitempty"`
+		Labels    map[string]string `json:"labels,omitempty"`
+	} `json:"metadata"`
+	Spec struct {
+		Image   string   `json:"image"`
+		Command []string `json:"command,omitempty"`
+		Workers struct {
+			Replicas int  `json:"replicas"`
+			Min      *int `json:"min,omitempty"`
+		} `json:"workers"`
+		Suspend bool           `json:"suspend,omitempty"`
+		Patch   map[string]any `json:"patch,omitempty"`
+	} `json:"spec"`
+}
+
+var types = Types{
+	Job: reflect.TypeFor[jobType](), Pod: reflect.TypeFor[corev1.PodTemplateSpec](),
+	Object: func(kind string) []reflect.Type {
+		if kind == "Service" {
+			return []reflect.Type{reflect.TypeFor[corev1.Service]()}
+		}
+		return nil
+	},
+	Kinds: []string{"Service"},
+}
+
+func load(t *testing.T, text string) *Policy {
+	t.Helper()
+	p, err := Load([]Source{{Name: "p.cue", Text: []byte(text)}}, types)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func value(t *testing.T, text string) (v any) {
+	t.Helper()
+	if err := json.Unmarshal([]byte(text), &v); err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func found(t *testing.T, violations []Violation, err error) string {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for _, v := range violations {
+		lines = append(lines, v.Path.String()+": "+v.String())
+	}
+	return strings.Join(lines, "\n")
+}
+
+const acme = `package policy
+import ("list", "strings")
+job: {
+	metadata: namespace!: "team-a" | "team-b" @message("jobs run in team-a or team-b")
+	spec: image!: =~"^registry\\.acme\\.com/"  @message("images come from registry.acme.com")
+}
+pod: {
+	metadata: labels: team!: =~"^[a-z]+$"
+	spec: {
+		hostNetwork?: false @message("no host network")
+		nodeName?:    _|_   @message("the scheduler chooses nodes")
+		securityContext: runAsNonRoot!: true
+		containers: [..._container] & list.MaxItems(2)
+		volumes?: [...{hostPath?: _|_}]
+		schedulerName?: strings.HasPrefix("tegen-")
+	}
+}
+_container: resources: limits: {cpu!: <=32, memory!: <=64Gi}
+object: Service: spec: type?: !="LoadBalancer"
+`
+
+// TestPod: every violation of a template is reported, each with its path and the position of the rule.
+func TestPod(t *testing.T) {
+	p := load(t, acme)
+	violations, err := p.Pod(value(t, `{"spec": {
+		"hostNetwork": true, "nodeName": "n1", "schedulerName": "default",
+		"containers": [
+			{"name": "a", "resources": {"limits": {"cpu": "96", "memory": "65536Mi"}}},
+			{"name": "b", "resources": {"limits": {"cpu": 32, "memory": "64.5Gi"}}},
+			{"name": "c"}],
+		"volumes": [{"name": "v", "emptyDir": {}}, {"name": "w", "hostPath": {"path": "/"}}]}}`))
+	const want = `metadata.labels.team: is required (p.cue:8:20)
+spec.hostNetwork: no host network (p.cue:10:17)
+spec.nodeName: the scheduler chooses nodes (p.cue:11:3)
+spec.securityContext.runAsNonRoot: is required (p.cue:12:20)
+spec.containers: must have at most 2 items, not a list of 3 (p.cue:13:33)
+spec.containers[0].resources.limits.cpu: must be at most 32, not "96" (p.cue:18:39)
+spec.containers[1].resources.limits.memory: must be at most 64Gi, not "64.5Gi" (p.cue:18:54)
+spec.containers[2].resources.limits.cpu: is required (p.cue:18:33)
+spec.containers[2].resources.limits.memory: is required (p.cue:18:45)
+spec.volumes[1].hostPath: is not allowed (p.cue:14:18)
+spec.schedulerName: must start with "tegen-", not "default" (p.cue:15:19)`
+	if got := found(t, violations, err); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestJob(t *testing.T) {
+	violations, err := load(t, acme).Job(value(t, `{"metadata": {"name": "a", "namespace": "team-c"},
+		"spec": {"image": "docker.io/x:1", "workers": {"replicas": 1}}}`))
+	const want = `metadata.namespace: jobs run in team-a or team-b (p.cue:4:24)
+spec.image: images come from registry.acme.com (p.cue:5:16)`
+	if got := found(t, violations, err); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+func TestObject(t *testing.T) {
+	p := load(t, acme)
+	violations, err := p.Object("Service", "", value(t, `{"spec": {"type": "LoadBalancer"}}`))
+	const want = `spec.type: must not be "LoadBalancer" (p.cue:19:31)`
+	if got := found(t, violations, err); got != want {
+		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+	violations, err = p.Object("Job", "batch", value(t, `{"spec": {"type": "LoadBalancer"}}`))
+	if got := found(t, violations, err); got != "" {
+		t.Errorf("of another kind: %s", got)
+	}
+}
+
+// TestGoldenRefused: what the package does not check, and what can never hold, is refused with its position. Each case
+// of the file is a policy and its errors.
+func TestGoldenRefused(t *testing.T) {
+	text, err := os.ReadFile("testdata/refused.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var made strings.Builder
+	for one := range strings.SplitSeq(strings.TrimSpace(string(text)), "\n\n") {
+		policy, _, _ := strings.Cut("\n"+one, "\n> ")
+		policy = strings.TrimPrefix(policy, "\n")
+		_, err := Load([]Source{{Name: "p.cue", Text: []byte(policy)}}, types)
+		if err == nil {
+			t.Errorf("is accepted: %s", policy)
+			continue
+		}
+		made.WriteString(policy + "\n> " + strings.ReplaceAll(err.Error(), "\n", "\n> ") + "\n\n")
+	}
+	golden.Open(t, "testdata").Compare(t, "refused.txt", []byte(made.String()))
+}
+
+// TestEmpty: a file without rules would check nothing.
+func TestEmpty(t *testing.T) {
+	for _, text := range []string{"", "package p", "// pod: {}"} {
+		_, err := Load([]Source{{Name: "p.cue", Text: []byte(text)}}, types)
+		const want = "p.cue:1:1: the file has no rules: write them below job, pod or object"
+		if err == nil || err.Error() != want {
+			t.Errorf("%q: got %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestHostile: a few bytes do not make loading take long.
+func TestHostile(t *testing.T) {
+	var chain strings.Builder
+	chain.WriteString("_a0: {a?: string}\n")
+	for i := range 30 {
+		n := string(rune('0'+i/10)) + string(rune('0'+i%10))
+		last := "_a0"
+		if i > 0 {
+			last = "_b" + string(rune('0'+(i-1)/10)) + string(rune('0'+(i-1)%10))
+		}
+		chain.WriteString("_b" + n + ": {x: " + last + ", y: " + last + "}\n")
+	}
+	chain.WriteString("job: spec: patch: _b29\n")
+	var product []string
+	for range 200 {
+		product = append(product, `(=~"a"|=~"b"|=~"c")`)
+	}
+	for name, text := range map[string]string{
+		"references": chain.String(),
+		"depth":      "job: spec: patch: " + strings.Repeat("a: ", 5000) + "{}",
+		"parens":     "job: spec: patch: a?: " + strings.Repeat("(", 5000) + "string" + strings.Repeat(")", 5000),
+	} {
+		if _, err := Load([]Source{{Name: name, Text: []byte(text)}}, types); err == nil ||
+			!strings.Contains(err.Error(), "exceeds the limit") {
+			t.Errorf("%s: %.200v", name, err)
+		}
+	}
+	if _, err := Load([]Source{{
+		Name: "p.cue", Text: []byte("job: spec: image!: " + strings.Join(product[:50], "&")),
+	}}, types); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,101 @@
+package render
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	k8sruntime "k8s.io/apimachinery/pkg/runtime"
+	k8sschema "k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/internal/policy"
+	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema"
+)
+
+// Judge checks rendered objects, whatever made or changed them: every reference resolves, and no policy is violated.
+// The error is a finding.List. place, if any, is where what they are made of was written: file:line:column, a file or
+// the name of an object.
+func Judge(place string, objs []k8sruntime.Object, p *policy.Policy) error {
+	list := Findings(objs, p)
+	for i := range list {
+		list[i] = list[i].At(place)
+	}
+	return list.Err()
+}
+
+// Findings are what Judge reports, without a place.
+func Findings(objs []k8sruntime.Object, p *policy.Policy) (list finding.List) {
+	for _, b := range refs.Check(objs) {
+		list = append(list, b.Finding())
+	}
+	return append(list, Violations(objs, p)...)
+}
+
+// Violations are what a policy refuses of objects and of the pods that they make.
+func Violations(objs []k8sruntime.Object, p *policy.Policy) (list finding.List) {
+	if p == nil {
+		return nil
+	}
+	for _, o := range objs {
+		gvk, err := manifest.GVK(o)
+		if err != nil {
+			continue // reading or encoding it fails
+		}
+		found, err := p.Object(gvk.Kind, gvk.Group, o)
+		list = append(list, violations(o, "policy/object", nil, found, err)...)
+		w := apis.WorkloadOf(o)
+		if w == nil {
+			continue
+		}
+		for _, set := range w.PodSets() {
+			var path yamldoc.Path
+			if set.Path != "" {
+				path = yamldoc.ParsePath(set.Path)
+			}
+			found, err := p.Pod(set.Template)
+			list = append(list, violations(o, "policy/pod", path, found, err)...)
+		}
+	}
+	return list
+}
+
+func violations(o k8sruntime.Object, rule string, below yamldoc.Path, found []policy.Violation, err error,
+) (list finding.List) {
+	if err != nil {
+		found = []policy.Violation{{Message: err.Error()}}
+	}
+	for _, v := range found {
+		list = append(list, finding.Finding{
+			Rule: rule, Level: finding.Error, Object: id(o), Field: below.Add(v.Path...).String(), Message: v.String(),
+		})
+	}
+	return list
+}
+
+// PolicyTypes are the Go types that policies constrain.
+func PolicyTypes() policy.Types {
+	kinds := map[string][]reflect.Type{}
+	add := func(gvk k8sschema.GroupVersionKind, t reflect.Type) {
+		kinds[gvk.Kind] = append(kinds[gvk.Kind], t)
+		if gvk.Group != "" {
+			kinds[gvk.Kind+"."+gvk.Group] = append(kinds[gvk.Kind+"."+gvk.Group], t)
+		}
+	}
+	for gvk, t := range manifest.Types() {
+		add(gvk, t)
+	}
+	for _, k := range apis.Kinds {
+		add(k.GroupVersionKind, k.Type())
+	}
+	return policy.Types{
+		Job: reflect.TypeFor[schema.Job](), Pod: reflect.TypeFor[corev1.PodTemplateSpec](),
+		Object: func(kind string) []reflect.Type { return kinds[kind] },
+		Kinds:  slices.Sorted(maps.Keys(kinds)),
+	}
+}

@@ -1,0 +1,56 @@
+package schema
+
+import (
+	"github.com/tegen-dev/tegen/internal/policy"
+	"github.com/tegen-dev/tegen/internal/structural"
+)
+
+// Option changes what Load checks.
+type Option func(*loading)
+
+// loading is how documents are loaded.
+type loading struct {
+	git    bool // the value of gitops where neither a job nor the Environment sets it
+	policy *policy.Policy
+
+	objectsOnly bool // the policy's rules for jobs were checked before
+}
+
+// WithPolicy checks complete jobs against a platform's policy. The jobs keep it for the objects that they render to.
+func WithPolicy(p *policy.Policy) Option { return func(o *loading) { o.policy = p } }
+
+// WithoutJobRules leaves out the rules of policies for jobs, to see what else a job that violates them does.
+func WithoutJobRules() Option { return func(o *loading) { o.objectsOnly = true } }
+
+// PolicyOf returns the policy among options, nil if there is none.
+func PolicyOf(opts []Option) *policy.Policy {
+	var o loading
+	for _, option := range opts {
+		option(&o)
+	}
+	return o.policy
+}
+
+// Policy is what the objects of the job are checked against; nil if that is nothing.
+func (j *Job) Policy() *policy.Policy { return j.policy }
+
+// WithoutPolicy is for jobs whose objects are checked later, once others have changed them.
+func (j *Job) WithoutPolicy() *Job {
+	j.policy = nil
+	return j
+}
+
+// judge checks a complete job. Mistakes are where the author, or the Environment, wrote the value.
+func (o *loading) judge(job *Job, root *structural.Node) (errs Errors) {
+	if o.objectsOnly {
+		return nil
+	}
+	violations, err := o.policy.Job(job)
+	if err != nil {
+		return Errors{root.Errorf("", "policy", "%v", err)}
+	}
+	for _, v := range violations {
+		errs = append(errs, root.Errorf(v.Path.String(), "policy", "%s", v))
+	}
+	return errs
+}

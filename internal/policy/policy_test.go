@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -204,5 +205,22 @@ func TestHostile(t *testing.T) {
 		Name: "p.cue", Text: []byte("job: spec: image!: " + strings.Join(product[:50], "&")),
 	}}, types); err != nil {
 		t.Error(err)
+	}
+}
+
+// BenchmarkLoad reads a policy of 60 rules.
+func BenchmarkLoad(b *testing.B) {
+	var text strings.Builder
+	text.WriteString(acme)
+	for _, field := range []string{"hostPID", "hostIPC", "shareProcessNamespace", "automountServiceAccountToken"} {
+		text.WriteString("pod: spec: " + field + "?: false\n")
+	}
+	for i := range 42 {
+		fmt.Fprintf(&text, "pod: metadata: labels: l%d?: =~\"^[a-z]+$\"\n", i)
+	}
+	for b.Loop() {
+		if _, err := Load([]Source{{Name: "p.cue", Text: []byte(text.String())}}, types); err != nil {
+			b.Fatal(err)
+		}
 	}
 }

@@ -72,10 +72,18 @@ func policyFiles(name string) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
+		at := filepath.Join(name, e.Name())
+		info, err := os.Stat(at)
 		switch {
-		case filepath.Ext(e.Name()) == ".cue" && !e.IsDir():
-			files = append(files, filepath.Join(name, e.Name()))
-		case e.IsDir() && !strings.HasPrefix(e.Name(), "."):
+		case strings.HasPrefix(e.Name(), "."):
+		case err != nil:
+			return nil, fmt.Errorf("reading the policy: %w", err)
+		case strings.EqualFold(filepath.Ext(e.Name()), ".cue") && filepath.Ext(e.Name()) != ".cue":
+			return nil, fmt.Errorf("reading the policy %s: %s: the name must end in .cue, in small letters: rename it",
+				printable(name), printable(e.Name()))
+		case filepath.Ext(e.Name()) == ".cue" && !info.IsDir():
+			files = append(files, at)
+		case info.IsDir():
 			return nil, fmt.Errorf("reading the policy %s: %s is a directory: name it with a --policy of its own, or "+
 				"move its files", printable(name), printable(e.Name()))
 		}

@@ -4,6 +4,9 @@ import (
 	"maps"
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/internal/policy"
+	"github.com/tegen-dev/tegen/internal/render"
 )
 
 // TestKustomizePolicy: kustomize itself, with tegen as its exec function, refuses what 'tegen render --overlay' refuses
@@ -48,5 +51,15 @@ func TestKustomizePolicy(t *testing.T) {
 				t.Errorf("tegen: exit %d: %s, want %s", code, msg, c.want)
 			}
 		})
+	}
+}
+
+// TestPolicyPage: the policy that docs/policy.md shows can be loaded.
+func TestPolicyPage(t *testing.T) {
+	atRoot(t)
+	text := readPage(t, "docs/policy.md").marked(t, "policies/acme.cue").text
+	rules, err := policy.Load([]policy.Source{{Name: "acme.cue", Text: []byte(text)}}, render.PolicyTypes())
+	if err != nil || !rules.HasPodRules() {
+		t.Error(err)
 	}
 }

@@ -57,8 +57,12 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	rules, err := policyAmong(l.items)
+	if err != nil {
+		return nil, nil, err
+	}
 	if config.check {
-		return nil, nil, checkItems(l.items)
+		return nil, nil, errors.Join(checkItems(l.items), judge(l.items, nil, rules))
 	}
 	if err := errors.Join(moved(l.items), hidden(l.items)); err != nil {
 		return nil, nil, err
@@ -67,10 +71,6 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	// kustomize hands a generator its configuration as an item too.
 	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) {
 		inputs = append(inputs, config.job)
-	}
-	rules, err := policyAmong(l.items)
-	if err != nil {
-		return nil, nil, err
 	}
 	bundles, err := renderItems(inputs, config, nil, render.Jobs, schema.WithPolicy(rules))
 	if err != nil {

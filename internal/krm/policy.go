@@ -25,10 +25,12 @@ import (
 func policyAmong(items []*yaml.Node) (*policy.Policy, error) {
 	var sources []policy.Source
 	for _, n := range items {
-		value := textOf(yamldoc.Field(annotations(n), names.Policy))
-		switch {
-		case value == "":
+		annotation := yamldoc.Field(annotations(n), names.Policy)
+		if annotation == nil {
 			continue
+		}
+		value := textOf(annotation)
+		switch {
 		case value != "true":
 			return nil, fmt.Errorf("%s: metadata.annotations[%q]: must be %q, not %q", title(n), names.Policy, "true",
 				value)

@@ -74,10 +74,10 @@ func (b *builder) scope(sources []Source, p *Policy) {
 		return
 	}
 	for _, d := range roots["job"] {
-		p.job = append(p.job, b.value(d.file, d.expr, goType{t: b.types.Job})...)
+		p.job = append(p.job, b.demanding("job", d, goType{t: b.types.Job})...)
 	}
 	for _, d := range roots["pod"] {
-		p.pod = append(p.pod, b.value(d.file, d.expr, goType{t: b.types.Pod})...)
+		p.pod = append(p.pod, b.demanding("pod", d, goType{t: b.types.Pod})...)
 	}
 	for _, d := range roots["object"] {
 		b.objects(d, p)
@@ -166,12 +166,46 @@ func (b *builder) root(f *file, d *ast.Field, roots map[string][]definition) {
 	}
 }
 
+// demanding are the rules of a definition. One that every value satisfies is a mistake.
+func (b *builder) demanding(name string, d definition, t goType) all {
+	before := len(b.mistakes)
+	rules := b.value(d.file, d.expr, t)
+	if len(b.mistakes) == before && !rules.demand() {
+		b.mistakes = append(b.mistakes, d.at.mistake("%s: has no rules", name))
+	}
+	return rules
+}
+
+// demand reports whether rules refuse any value of their type.
+func (a all) demand() bool {
+	for _, r := range a {
+		switch r := r.(type) {
+		case *mapping:
+			if r.closed || slices.ContainsFunc(r.fields, func(f field) bool {
+				return f.never || f.presence == required || f.rules.demand()
+			}) || slices.ContainsFunc(r.patterns, func(p pattern) bool { return p.rules.demand() }) {
+				return true
+			}
+		case *items:
+			if r.rules.demand() {
+				return true
+			}
+		default:
+			return true
+		}
+	}
+	return false
+}
+
 // objects are the rules below object, by kind.
 func (b *builder) objects(d definition, p *Policy) {
 	s, ok := d.expr.(*ast.StructLit)
 	if !ok {
 		b.refuse(d.file, d.expr, "object: must be a mapping of kinds, such as object: Service: {...}")
 		return
+	}
+	if len(s.Elts) == 0 {
+		b.refuse(d.file, d.expr, "object: has no rules: write a kind and its rules, such as Service: {...}")
 	}
 	for _, decl := range s.Elts {
 		f, ok := decl.(*ast.Field)
@@ -191,7 +225,8 @@ func (b *builder) objects(d definition, p *Policy) {
 		}
 		var rules all
 		for i, t := range types { // all of them have to have each field, and the rules are the same
-			if built := b.value(d.file, f.Value, goType{t: t}); i == 0 {
+			at := definition{d.file, d.file.position(f), f.Value}
+			if built := b.demanding("object."+kind, at, goType{t: t}); i == 0 {
 				rules = built
 			}
 		}
@@ -321,6 +356,11 @@ func (b *builder) kind(f *file, e ast.Node, k kinds, t goType) all {
 
 // fits refuses a constraint on kinds that values of the type never have.
 func (b *builder) fits(f *file, e ast.Node, k kinds, t goType) bool {
+	if t.isDuration() {
+		b.refuse(f, e, "a duration has several spellings, such as 1h and 60m, and tegen does not compare them: write "+
+			"_ to require the field, or _|_ to forbid it")
+		return false
+	}
 	if t.kinds()&k != 0 {
 		return true
 	}

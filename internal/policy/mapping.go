@@ -76,6 +76,9 @@ func (b *builder) field(f *file, d *ast.Field, t goType, m *mapping) {
 		b.refuse(f, d, "%s: unknown field%s", name, b.suggestion(name, t))
 		return
 	}
+	if name == "podTemplate" && below.kinds() == anyKind {
+		below = goType{t: b.types.Pod} // of a job, as its author wrote it
+	}
 	out := field{by: b.origin(f, d), name: name}
 	switch d.Constraint {
 	case token.OPTION:

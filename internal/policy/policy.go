@@ -54,6 +54,9 @@ func (p *Policy) Rules() int {
 	return p.rules
 }
 
+// HasPodRules reports whether the policy constrains pods.
+func (p *Policy) HasPodRules() bool { return p != nil && len(p.pod) > 0 }
+
 // With is the rules of two policies. Either may be nil.
 func (p *Policy) With(q *Policy) *Policy {
 	if p == nil || q == nil {

@@ -9,9 +9,14 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/internal/golden"
 )
+
+// schemaAmount is a quantity in a type of its own, as package schema has.
+type schemaAmount struct{ resource.Quantity }
 
 // jobType stands for the type of a TrainingJob.
 type jobType struct {
@@ -27,8 +32,11 @@ type jobType struct {
 			Replicas int  `json:"replicas"`
 			Min      *int `json:"min,omitempty"`
 		} `json:"workers"`
-		Suspend bool           `json:"suspend,omitempty"`
-		Patch   map[string]any `json:"patch,omitempty"`
+		Suspend  bool            `json:"suspend,omitempty"`
+		After    metav1.Duration `json:"after,omitempty"`
+		Memory   schemaAmount    `json:"memory,omitempty"`
+		Template json.RawMessage `json:"podTemplate,omitempty"`
+		Patch    map[string]any  `json:"patch,omitempty"`
 	} `json:"spec"`
 }
 
@@ -126,6 +134,30 @@ func TestJob(t *testing.T) {
 spec.image: images come from registry.acme.com (p.cue:5:16)`
 	if got := found(t, violations, err); got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
+	}
+}
+
+// TestSpellings: quantities are compared as numbers, also in a type that embeds them, and a pointer to the zero value
+// is set.
+func TestSpellings(t *testing.T) {
+	p := load(t, "job: spec: memory?: <=12Gi\n"+
+		"pod: spec: containers: [...{securityContext: allowPrivilegeEscalation!: false}]\n")
+	for memory, want := range map[string]bool{`"12288Mi"`: true, `"12Gi"`: true, `"12289Mi"`: false, `"none"`: false} {
+		violations, err := p.Job(value(t, `{"spec": {"memory": `+memory+`}}`))
+		if err != nil || (len(violations) == 0) != want {
+			t.Errorf("%s: %v %v", memory, violations, err)
+		}
+	}
+	no := false
+	pod := corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{
+		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no},
+	}}}}
+	if violations, err := p.Pod(pod); err != nil || len(violations) > 0 {
+		t.Errorf("%v %v", violations, err)
+	}
+	pod.Spec.Containers[0].SecurityContext = nil
+	if violations, err := p.Pod(pod); err != nil || len(violations) != 1 {
+		t.Errorf("%v %v", violations, err)
 	}
 }
 

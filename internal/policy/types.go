@@ -91,8 +91,7 @@ func (g goType) kinds() kinds {
 		return isString | isNumber // as rules see it: the text of a quantity is compared as a number
 	case t == reflect.TypeFor[intstr.IntOrString]():
 		return isString | isInt
-	case t == reflect.TypeFor[metav1.Time](), t == reflect.TypeFor[metav1.MicroTime](),
-		t == reflect.TypeFor[metav1.Duration]():
+	case t == reflect.TypeFor[metav1.Time](), t == reflect.TypeFor[metav1.MicroTime](), g.isDuration():
 		return isString
 	case encodesItself(t):
 		return anyKind
@@ -130,7 +129,22 @@ func (g goType) bare() reflect.Type {
 	return t
 }
 
-func (g goType) isQuantity() bool { return g.bare() == reflect.TypeFor[resource.Quantity]() }
+func (g goType) isQuantity() bool { return is(g.bare(), reflect.TypeFor[resource.Quantity]()) }
+
+func (g goType) isDuration() bool { return is(g.bare(), reflect.TypeFor[metav1.Duration]()) }
+
+// is reports whether a type is another, or has it embedded.
+func is(t, other reflect.Type) bool {
+	if t == nil || t == other || t.Kind() != reflect.Struct {
+		return t == other
+	}
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Anonymous && f.Type == other {
+			return true
+		}
+	}
+	return false
+}
 
 // encodesItself reports whether the JSON of a type is not that of its Go fields.
 func encodesItself(t reflect.Type) bool {
@@ -193,7 +207,8 @@ func eachField(t reflect.Type, yield func(string, goType) bool) bool {
 			if name == "" {
 				name = f.Name
 			}
-			if !yield(name, goType{f.Type, empty}) {
+			// a pointer is left out if it is nil, and not if it points to the zero value
+			if !yield(name, goType{f.Type, empty && f.Type.Kind() != reflect.Pointer}) {
 				return false
 			}
 		}

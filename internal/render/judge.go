@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	k8sschema "k8s.io/apimachinery/pkg/runtime/schema"
 
@@ -51,9 +52,14 @@ func Violations(objs []k8sruntime.Object, p *policy.Policy) (list finding.List) 
 		list = append(list, violations(o, "policy/object", nil, found, err)...)
 		w := apis.WorkloadOf(o)
 		if w == nil {
+			list = append(list, unknownPods(o, p)...)
 			continue
 		}
+		list = append(list, overridden(o, p)...)
 		for _, set := range w.PodSets() {
+			if set.Path == "metadata" {
+				continue // pods that a controller makes by itself, of which the object sets nothing
+			}
 			var path yamldoc.Path
 			if set.Path != "" {
 				path = yamldoc.ParsePath(set.Path)
@@ -98,4 +104,89 @@ func PolicyTypes() policy.Types {
 		Object: func(kind string) []reflect.Type { return kinds[kind] },
 		Kinds:  slices.Sorted(maps.Keys(kinds)),
 	}
+}
+
+// unknownPods are the violations of pods in an object of a kind whose pods tegen does not know: of each mapping in it
+// with a list of containers.
+func unknownPods(o k8sruntime.Object, p *policy.Policy) (list finding.List) {
+	if !p.HasPodRules() {
+		return nil
+	}
+	content, err := contentOf(o)
+	if err != nil {
+		return violations(o, "policy/pod", nil, nil, err)
+	}
+	walk(content, nil, func(m map[string]any, path yamldoc.Path) {
+		if _, ok := m["containers"].([]any); !ok {
+			return
+		}
+		template := map[string]any{"spec": m}
+		below := path
+		if n := len(path); n > 0 && path[n-1] == "spec" {
+			below = path[:n-1]
+			if parent, ok := at(content, below); ok {
+				template["metadata"] = parent["metadata"]
+			}
+		}
+		found, err := p.Pod(template)
+		list = append(list, violations(o, "policy/pod", below, found, err)...)
+	})
+	return list
+}
+
+// overrides are fields by which a controller changes pods after tegen has checked them.
+var overrides = []string{"podTemplateOverrides", "runtimePatches"}
+
+// overridden refuses such fields if a policy has rules for pods.
+func overridden(o k8sruntime.Object, p *policy.Policy) (list finding.List) {
+	u, ok := o.(*unstructured.Unstructured)
+	if !ok || !p.HasPodRules() {
+		return nil
+	}
+	walk(u.Object, nil, func(m map[string]any, path yamldoc.Path) {
+		for _, name := range overrides {
+			if _, ok := m[name]; ok {
+				list = append(list, finding.Finding{
+					Rule: "policy/pod", Level: finding.Error, Object: id(o), Field: path.Add(name).String(),
+					Message: "changes pods in the cluster, where tegen cannot check them against the policy; remove it",
+				})
+			}
+		}
+	})
+	return list
+}
+
+// contentOf is an object as JSON values.
+func contentOf(o k8sruntime.Object) (map[string]any, error) {
+	if u, ok := o.(*unstructured.Unstructured); ok {
+		return u.Object, nil
+	}
+	return k8sruntime.DefaultUnstructuredConverter.ToUnstructured(o)
+}
+
+// walk calls f for every mapping in a value.
+func walk(v any, path yamldoc.Path, f func(m map[string]any, path yamldoc.Path)) {
+	switch v := v.(type) {
+	case map[string]any:
+		f(v, path)
+		for _, key := range slices.Sorted(maps.Keys(v)) {
+			walk(v[key], path.Add(key), f)
+		}
+	case []any:
+		for i, item := range v {
+			walk(item, path.Index(i), f)
+		}
+	}
+}
+
+// at is the mapping at a path of keys.
+func at(m map[string]any, path yamldoc.Path) (map[string]any, bool) {
+	for _, key := range path {
+		next, ok := m[key].(map[string]any)
+		if !ok {
+			return nil, false
+		}
+		m = next
+	}
+	return m, true
 }

@@ -64,7 +64,7 @@ func newCheckCmd(s cli.Streams) *cobra.Command {
 		Args:              cli.AtLeastOne("file or directory"),
 		ValidArgsFunction: manifests,
 		RunE: func(_ *cobra.Command, files []string) error {
-			rules, err := loadPolicy(policies)
+			rules, err := objectPolicy(policies, "check")
 			if err != nil {
 				return report(s, finding.Report{Command: "check"}, output, err)
 			}

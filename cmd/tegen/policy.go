@@ -57,6 +57,15 @@ func loadPolicy(names []string) (*policy.Policy, error) {
 	return policy.Load(sources, render.PolicyTypes())
 }
 
+// objectPolicy is loadPolicy for commands that see no jobs.
+func objectPolicy(names []string, command string) (*policy.Policy, error) {
+	rules, err := loadPolicy(names)
+	if err == nil && rules != nil && !rules.HasObjectRules() {
+		err = fmt.Errorf("the policy has rules for jobs only, and %s sees no jobs: use it with vet or render", command)
+	}
+	return rules, err
+}
+
 // policyFiles are the CUE files of a directory, or the file itself.
 func policyFiles(name string) ([]string, error) {
 	info, err := os.Stat(name)
@@ -137,7 +146,12 @@ func inPodTemplate(f finding.Finding, text []byte) *yaml.Node {
 		}
 	}
 	path := yamldoc.ParsePath(f.Field)
-	at := max(slices.Index(path, "template"), slices.Index(path, "podTemplate")) + 1
+	at := 0
+	for i := range path[:len(path)-1] {
+		if path[i] == "template" && (path[i+1] == "spec" || path[i+1] == "metadata") {
+			at = i + 1 // the last one: a template of Jobs has a template of pods
+		}
+	}
 	for _, template := range podTemplates(yamldoc.Field(job, "spec")) {
 		if n := matching(template, path[at:]); n != nil {
 			return n

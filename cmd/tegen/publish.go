@@ -132,7 +132,7 @@ func (o *publishOptions) check(target string) (oci.Reference, error) {
 func runPublish(s cli.Streams, to oci.Reference, dir string, opts publishOptions) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	rules, err := loadPolicy(opts.policies)
+	rules, err := objectPolicy(opts.policies, "publish")
 	if err != nil {
 		return err
 	}

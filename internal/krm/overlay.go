@@ -267,7 +267,7 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 	if err != nil {
 		return nil, err
 	}
-	items, err := k.kustomize(keepPolicies(own.types, own.files))
+	items, err := k.withPolicies(own.types, own.files)
 	if err != nil {
 		return nil, k.explained(first, files, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -99,30 +100,39 @@ func judge(items []*yaml.Node, bundles []render.Bundle, p *policy.Policy) error 
 	return render.Violations(objects, p).Err()
 }
 
-// keepPolicies has kustomize keep the policies of an overlay that are marked as local. It drops what is marked so from
-// its output, which a function, unlike this process, sees before that.
-func keepPolicies(t types.Kustomization, files map[string][]byte) (types.Kustomization, map[string][]byte) {
-	const file = "tegen-policies.yaml"
-	t.Transformers = append(slices.Clone(t.Transformers), file)
-	if files = maps.Clone(files); files == nil {
-		files = map[string][]byte{}
-	}
+// withPolicies is what kustomize builds, with the policies that are marked as local. kustomize drops what is marked so
+// from its output, which a function, unlike this process, sees before that.
+func (k *kustomization) withPolicies(t types.Kustomization, files map[string][]byte) ([]*yaml.Node, error) {
 	slashes := strings.NewReplacer("/", "~1")
-	files[file] = fmt.Appendf(nil, `apiVersion: builtin
+	keep := fmt.Sprintf(`apiVersion: builtin
 kind: PatchTransformer
-metadata: {name: tegen-policies}
+metadata: {name: internal-tegen-policies}
 target: {annotationSelector: "%s,%s,%s!=false"}
 patch: |
   - {op: replace, path: /metadata/annotations/%s, value: "false"}
   - {op: add, path: /metadata/annotations/%s, value: "true"}
 `, names.Policy, localConfig, localConfig, slashes.Replace(localConfig), slashes.Replace(keptPolicy))
-	return t, files
+	keeping := t
+	keeping.Transformers = append(slices.Clone(t.Transformers), keep)
+	if !slices.Contains(t.BuildMetadata, types.TransformerAnnotations) {
+		return k.kustomize(keeping, files)
+	}
+	// Every object would name this transformer: only the policies are taken from the second build.
+	items, err := k.kustomize(t, files)
+	if err != nil {
+		return nil, err
+	}
+	all, err := k.kustomize(keeping, files)
+	if err != nil {
+		return nil, err
+	}
+	return append(items, slices.DeleteFunc(all, func(n *yaml.Node) bool { return !isKept(n) })...), nil
 }
 
-// keptPolicy is the annotation of what keepPolicies keeps.
+// keptPolicy is the annotation of what withPolicies keeps.
 const keptPolicy = "internal.tegen.dev/policy"
 
-// policies takes the policies that keepPolicies kept out of items, and adds those of all items to the options.
+// policies takes the policies that withPolicies kept out of items, and adds those of all items to the options.
 func (k *kustomization) policies(items []*yaml.Node) ([]*yaml.Node, error) {
 	found, err := policyAmong(items)
 	if err != nil {
@@ -130,10 +140,15 @@ func (k *kustomization) policies(items []*yaml.Node) ([]*yaml.Node, error) {
 	}
 	k.policy = found
 	k.opts = append(slices.Clone(k.opts), schema.WithPolicy(schema.PolicyOf(k.opts).With(found)))
-	return slices.DeleteFunc(items, func(n *yaml.Node) bool {
-		return textOf(yamldoc.Field(annotations(n), keptPolicy)) != ""
-	}), nil
+	if found.HasJobRules() && len(k.nested) > 0 {
+		return nil, fmt.Errorf("reading %s: the policy's rules for jobs do not reach the jobs of kustomizations below "+
+			"that have tegen themselves: list the policy there, or use --policy",
+			relative(filepath.Join(k.dir, k.file)))
+	}
+	return slices.DeleteFunc(items, isKept), nil
 }
+
+func isKept(n *yaml.Node) bool { return yamldoc.Field(annotations(n), keptPolicy) != nil }
 
 // judge checks everything that the kustomization builds against its own policy.
 func (k *kustomization) judge(out *Output, err error) (*Output, error) {
@@ -148,5 +163,9 @@ func (k *kustomization) judge(out *Output, err error) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return out, render.Violations(objects, k.policy).Err()
+	list := render.Violations(objects, k.policy)
+	for i := range list {
+		list[i] = list[i].At(relative(k.dir))
+	}
+	return out, list.Err()
 }

@@ -23,10 +23,39 @@ import (
 // from a patch has no line there.
 func (k *kustomization) withPositions(sources []schema.Source, fallback schema.Errors) error {
 	all, _ := k.inputs(sources)
-	if _, err := schema.LoadForGit(all, k.opts...); err != nil {
+	_, err := schema.LoadForGit(all, k.opts...)
+	var mistakes schema.Errors
+	switch {
+	case errors.As(err, &mistakes):
+		return k.placed(mistakes, fallback)
+	case err != nil:
 		return err
 	}
 	return withoutLines(fallback, "after the patches of "+filepath.Base(k.dir)+": ")
+}
+
+// placed are the mistakes of jobs as they are written, without those violations of a policy that patches correct, and
+// with those that patches make.
+func (k *kustomization) placed(written, fallback schema.Errors) error {
+	violation := func(e schema.Error) bool { return e.Rule == "policy" }
+	among := func(e schema.Error, all schema.Errors) bool {
+		return slices.ContainsFunc(all, func(f schema.Error) bool { return f.Path == e.Path && f.Msg == e.Msg })
+	}
+	onlyViolations := !slices.ContainsFunc(fallback, func(e schema.Error) bool { return !violation(e) })
+	kept := slices.DeleteFunc(slices.Clone(written), func(e schema.Error) bool {
+		return (violation(e) || onlyViolations) && !among(e, fallback)
+	})
+	made := slices.DeleteFunc(slices.Clone(fallback), func(e schema.Error) bool {
+		return !violation(e) || among(e, written)
+	})
+	var errs []error
+	if len(kept) > 0 {
+		errs = append(errs, kept)
+	}
+	if len(made) > 0 {
+		errs = append(errs, withoutLines(made, "after the patches of "+filepath.Base(k.dir)+": "))
+	}
+	return errors.Join(errs...)
 }
 
 // refuseMistakes reports documents that kustomize would refuse without a position, or that it would pass through

@@ -20,7 +20,7 @@ import (
 // can demand many rules.
 const (
 	MaxBytes = 256 << 10
-	maxRules = 20_000
+	maxRules = 4_000
 	maxDepth = 64
 )
 
@@ -238,8 +238,8 @@ func (b *builder) objects(d definition, p *Policy) {
 func (b *builder) value(f *file, e ast.Expr, t goType) all {
 	if b.rules++; b.rules > maxRules || b.depth >= maxDepth {
 		if !b.full {
-			b.refuse(f, e, "the policy exceeds the limit of %d rules or of %d levels, with what it refers to", maxRules,
-				maxDepth)
+			b.refuse(f, e, "the policy exceeds the limit of %d rules, or of %d levels, with all that it refers to: "+
+				"write fewer", maxRules, maxDepth)
 		}
 		b.full = true
 	}
@@ -279,25 +279,42 @@ func (b *builder) value(f *file, e ast.Expr, t goType) all {
 func (b *builder) binary(f *file, e *ast.BinaryExpr, t goType) all {
 	switch e.Op {
 	case token.AND:
-		return append(b.value(f, e.X, t), b.value(f, e.Y, t)...)
+		var rules all
+		for _, x := range operands(e, e.Op) {
+			rules = append(rules, b.value(f, x, t)...)
+		}
+		return rules
 	case token.OR:
 		d := &either{by: b.origin(f, e.X)}
 		b.inEither++
 		defer func() { b.inEither-- }()
-		for _, x := range []ast.Expr{e.X, e.Y} {
-			rules := b.value(f, x, t)
-			if len(rules) == 1 {
-				if nested, ok := rules[0].(*either); ok {
-					d.rules = append(d.rules, nested.rules...)
-					continue
-				}
-			}
-			d.rules = append(d.rules, rules)
+		for _, x := range operands(e, e.Op) {
+			d.rules = append(d.rules, b.value(f, x, t))
 		}
 		return all{d}
 	}
 	b.refuse(f, e, "a policy cannot use the operator %s: it has & and |", e.Op)
 	return nil
+}
+
+// operands are those of a chain of one operator, such as "a" | "b" | "c".
+func operands(e ast.Expr, op token.Token) (chain []ast.Expr) {
+	for {
+		switch x := e.(type) {
+		case *ast.ParenExpr:
+			e = x.X
+			continue
+		case *ast.BinaryExpr:
+			if x.Op == op {
+				chain = append(chain, operands(x.Y, op)...)
+				e = x.X
+				continue
+			}
+		}
+		chain = append(chain, e)
+		slices.Reverse(chain)
+		return chain
+	}
 }
 
 // typeNames are the predeclared types of CUE.

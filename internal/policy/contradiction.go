@@ -2,18 +2,31 @@ package policy
 
 import (
 	"slices"
+	"time"
 
 	"github.com/tegen-dev/tegen/internal/finding"
 )
 
-// analysis finds rules that no value can satisfy together. Its steps are limited, since alternatives multiply.
-type analysis struct{ steps int }
+// analysis finds rules that no value can satisfy together. Its steps and its time are limited, since alternatives and
+// patterns multiply.
+type analysis struct {
+	steps int
+	end   time.Time
+	over  bool
+}
 
-const maxSteps = 200_000
+const (
+	maxSteps = 200_000
+	maxTime  = 2 * time.Second // a policy of 60 rules takes 2 ms
+)
 
 func (a *analysis) isOver() bool {
 	a.steps++
-	return a.steps > maxSteps
+	if a.end.IsZero() {
+		a.end = time.Now().Add(maxTime)
+	}
+	a.over = a.over || a.steps > maxSteps || time.Now().After(a.end)
+	return a.over
 }
 
 // contradictions are the places where no value satisfies all rules, also in fields and items that need not be there.
@@ -42,6 +55,9 @@ func (a *analysis) contradictions(rules all) (mistakes finding.List) {
 		}
 	}
 	for _, name := range fieldNames(mappings, nil) {
+		if a.isOver() {
+			break
+		}
 		if _, forbidden := forbids(mappings, name); !forbidden {
 			mistakes = append(mistakes, a.contradictions(rulesFor(mappings, name))...)
 		}
@@ -96,7 +112,9 @@ func (a *analysis) contradiction(rules all) (position, bool) {
 			continue
 		}
 		if values := constants(e); values != nil {
-			return e.by.position, !slices.ContainsFunc(values, func(v any) bool { return passes(rules, v) })
+			return e.by.position, !slices.ContainsFunc(values, func(v any) bool {
+				return a.isOver() || passes(rules, v)
+			})
 		}
 	}
 	var plain all
@@ -118,6 +136,9 @@ func (a *analysis) contradiction(rules all) (position, bool) {
 	}
 	mappings := mappingsOf(plain)
 	for _, name := range fieldNames(mappings, nil) {
+		if a.isOver() {
+			break
+		}
 		at, demanded := demands(mappings, name)
 		if _, forbidden := forbids(mappings, name); demanded && forbidden {
 			return at, true

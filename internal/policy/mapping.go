@@ -51,7 +51,7 @@ func (b *builder) field(f *file, d *ast.Field, t goType, m *mapping) {
 		b.message = message
 		defer func() { b.message = outer }()
 	}
-	if d.Alias != nil {
+	if _, isAlias := d.Label.(*ast.Alias); isAlias || d.Alias != nil {
 		b.refuse(f, d, "a policy cannot use aliases")
 		return
 	}

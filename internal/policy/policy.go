@@ -43,16 +43,13 @@ type Types struct {
 type Policy struct {
 	job, pod all
 	objects  map[string]all // by kind
-	rules    int
 }
 
-// Rules is the number of constraints of the policy.
-func (p *Policy) Rules() int {
-	if p == nil {
-		return 0
-	}
-	return p.rules
-}
+// HasJobRules reports whether the policy constrains jobs.
+func (p *Policy) HasJobRules() bool { return p != nil && len(p.job) > 0 }
+
+// HasObjectRules reports whether the policy constrains what jobs are rendered to.
+func (p *Policy) HasObjectRules() bool { return p != nil && len(p.pod)+len(p.objects) > 0 }
 
 // HasPodRules reports whether the policy constrains pods.
 func (p *Policy) HasPodRules() bool { return p != nil && len(p.pod) > 0 }
@@ -64,7 +61,6 @@ func (p *Policy) With(q *Policy) *Policy {
 	}
 	out := &Policy{
 		job: slices.Concat(p.job, q.job), pod: slices.Concat(p.pod, q.pod), objects: maps.Clone(p.objects),
-		rules: p.rules + q.rules,
 	}
 	for kind, rules := range q.objects {
 		out.objects[kind] = slices.Concat(out.objects[kind], rules)
@@ -95,6 +91,11 @@ func (p *Policy) Pod(template any) ([]Violation, error) {
 		return nil, nil
 	}
 	return p.judge(p.pod, template)
+}
+
+// HasRulesFor reports whether the policy constrains objects of a kind.
+func (p *Policy) HasRulesFor(kind, group string) bool {
+	return p != nil && len(p.objects[kind])+len(p.objects[kind+"."+group]) > 0
 }
 
 // Object returns the violations of an object by the rules of its kind and of its kind with group.
@@ -132,7 +133,6 @@ func Load(sources []Source, types Types) (*Policy, error) {
 	for _, files := range scopes(sources) {
 		b := &builder{types: types, hidden: map[string][]definition{}}
 		b.scope(files, p)
-		p.rules += b.rules
 		mistakes = append(mistakes, b.mistakes...)
 	}
 	if len(mistakes) == 0 {
@@ -150,10 +150,10 @@ func (p *Policy) contradictions() (mistakes finding.List) {
 	for _, rules := range slices.Concat([]all{p.job, p.pod}, slices.Collect(maps.Values(p.objects))) {
 		mistakes = append(mistakes, a.contradictions(rules)...)
 	}
-	if a.steps > maxSteps {
+	if a.over {
 		return finding.List{{
 			Rule: "policy/load", Level: finding.Error,
-			Message: "the policy has too many alternatives in alternatives: write fewer",
+			Message: "the policy has too many alternatives and patterns to be checked for contradictions: write fewer",
 		}}
 	}
 	return mistakes

@@ -234,10 +234,23 @@ func TestHostile(t *testing.T) {
 		}
 	}
 	if _, err := Load([]Source{{
-		Name: "p.cue", Text: []byte("job: spec: image!: " + strings.Join(product[:50], "&")),
+		Name: "p.cue", Text: []byte("job: spec: image!: " + strings.Join(product, "&")),
 	}}, types); err != nil {
 		t.Error(err)
 	}
+	// Patterns times fields, and constants times alternatives, end too.
+	var patterns, one, other strings.Builder
+	for i := range 900 {
+		fmt.Fprintf(&patterns, "pod: metadata: labels: {[=~\"^x%d\"]: string, l%d?: =~\"^[a-z]+$\"}\n", i, i)
+		fmt.Fprintf(&one, "| \"a%d\"", i)
+		fmt.Fprintf(&other, "| \"b%d\"", i)
+	}
+	constants := "job: spec: image!: (" + one.String()[2:] + ") & (" + other.String()[2:] + ")"
+	if _, err := Load([]Source{{Name: "constants", Text: []byte(constants)}}, types); err == nil {
+		t.Error("two disjunctions without a common value are accepted")
+	}
+	_, err := Load([]Source{{Name: "patterns", Text: []byte(patterns.String())}}, types)
+	t.Logf("900 patterns and 900 fields: %v", err) // accepted or given up, as fast as the machine is
 }
 
 // BenchmarkLoad reads a policy of 60 rules.

@@ -48,14 +48,19 @@ func Violations(objs []k8sruntime.Object, p *policy.Policy) (list finding.List) 
 		if err != nil {
 			continue // reading or encoding it fails
 		}
-		found, err := p.Object(gvk.Kind, gvk.Group, o)
-		list = append(list, violations(o, "policy/object", nil, found, err)...)
-		w := apis.WorkloadOf(o)
-		if w == nil {
-			list = append(list, unknownPods(o, p)...)
-			continue
+		if p.HasRulesFor(gvk.Kind, gvk.Group) {
+			found, err := p.Object(gvk.Kind, gvk.Group, printed(o, gvk))
+			list = append(list, violations(o, "policy/object", nil, found, err)...)
 		}
 		list = append(list, overridden(o, p)...)
+		w := apis.WorkloadOf(o)
+		if w == nil {
+			list = append(list, unknownPods(o, nil, p)...)
+			continue
+		}
+		if _, read := o.(*unstructured.Unstructured); read { // it may have templates that tegen does not render
+			list = append(list, unknownPods(o, w, p)...)
+		}
 		for _, set := range w.PodSets() {
 			if set.Path == "metadata" {
 				continue // pods that a controller makes by itself, of which the object sets nothing
@@ -106,9 +111,21 @@ func PolicyTypes() policy.Types {
 	}
 }
 
-// unknownPods are the violations of pods in an object of a kind whose pods tegen does not know: of each mapping in it
-// with a list of containers.
-func unknownPods(o k8sruntime.Object, p *policy.Policy) (list finding.List) {
+// printed is an object as it is written to a file: with its kind, and without a status, which an API server ignores.
+func printed(o k8sruntime.Object, gvk k8sschema.GroupVersionKind) any {
+	content, err := contentOf(o)
+	if err != nil {
+		return o // encoding it fails
+	}
+	content = maps.Clone(content)
+	content["apiVersion"], content["kind"] = gvk.ToAPIVersionAndKind()
+	delete(content, "status")
+	return content
+}
+
+// unknownPods are the violations of pods that are not those of a workload, which may be nil: of each mapping of an
+// object with a list of containers.
+func unknownPods(o k8sruntime.Object, w apis.Workload, p *policy.Policy) (list finding.List) {
 	if !p.HasPodRules() {
 		return nil
 	}
@@ -120,15 +137,24 @@ func unknownPods(o k8sruntime.Object, p *policy.Policy) (list finding.List) {
 		if _, ok := m["containers"].([]any); !ok {
 			return
 		}
-		template := map[string]any{"spec": m}
-		below := path
-		if n := len(path); n > 0 && path[n-1] == "spec" {
-			below = path[:n-1]
+		template, below := map[string]any{"spec": m}, path
+		inSpec := len(path) > 0 && path[len(path)-1] == "spec"
+		if inSpec {
+			below = path[:len(path)-1]
 			if parent, ok := at(content, below); ok {
 				template["metadata"] = parent["metadata"]
 			}
 		}
+		if w != nil && slices.ContainsFunc(w.PodSets(), func(s apis.PodSet) bool { return s.Path == below.String() }) {
+			return
+		}
 		found, err := p.Pod(template)
+		if !inSpec { // a pod's spec alone: it has no metadata, and its fields are those of the mapping
+			found = slices.DeleteFunc(found, func(v policy.Violation) bool { return v.Path[0] != "spec" })
+			for i := range found {
+				found[i].Path = found[i].Path[1:]
+			}
+		}
 		list = append(list, violations(o, "policy/pod", below, found, err)...)
 	})
 	return list

@@ -93,8 +93,8 @@ func policyFiles(name string) ([]string, error) {
 		case filepath.Ext(e.Name()) == ".cue" && !info.IsDir():
 			files = append(files, at)
 		case info.IsDir():
-			return nil, fmt.Errorf("reading the policy %s: %s is a directory: name it with a --policy of its own, or "+
-				"move its files", printable(name), printable(e.Name()))
+			return nil, fmt.Errorf("reading the policy %s: %s is a directory: name it with another --policy, or move "+
+				"its files", printable(name), printable(e.Name()))
 		}
 	}
 	if len(files) == 0 {
@@ -144,6 +144,9 @@ func inPodTemplate(f finding.Finding, text []byte) *yaml.Node {
 		if n = yamldoc.Target(n); err == nil && n != nil && n.Line <= f.Line {
 			job = n
 		}
+	}
+	if job == nil {
+		return nil
 	}
 	path := yamldoc.ParsePath(f.Field)
 	at := 0

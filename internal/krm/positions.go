@@ -27,7 +27,9 @@ func (k *kustomization) withPositions(sources []schema.Source, fallback schema.E
 	var mistakes schema.Errors
 	switch {
 	case errors.As(err, &mistakes):
-		return k.placed(mistakes, fallback)
+		if placed := k.placed(mistakes, fallback); placed != nil {
+			return placed
+		} // a patch makes all of the mistakes
 	case err != nil:
 		return err
 	}

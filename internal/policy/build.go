@@ -319,7 +319,7 @@ func operands(e ast.Expr, op token.Token) (chain []ast.Expr) {
 
 // typeNames are the predeclared types of CUE.
 var typeNames = map[string]kinds{
-	"string": isString, "int": isInt, "number": isNumber, "float": isFraction, "bool": isBool,
+	"string": isString, "int": isInt, "number": isNumber, "bool": isBool,
 }
 
 func (b *builder) ident(f *file, e *ast.Ident, t goType) all {

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -63,7 +64,7 @@ func Violations(objs []k8sruntime.Object, p *policy.Policy) (list finding.List) 
 		}
 		for _, set := range w.PodSets() {
 			if set.Path == "metadata" {
-				continue // pods that a controller makes by itself, of which the object sets nothing
+				continue // a controller makes these pods, and the object sets none of their fields
 			}
 			var path yamldoc.Path
 			if set.Path != "" {
@@ -93,6 +94,9 @@ func violations(o k8sruntime.Object, rule string, below yamldoc.Path, found []po
 func PolicyTypes() policy.Types {
 	kinds := map[string][]reflect.Type{}
 	add := func(gvk k8sschema.GroupVersionKind, t reflect.Type) {
+		if _, isObject := t.FieldByName("ObjectMeta"); !isObject {
+			return // such as ListOptions
+		}
 		kinds[gvk.Kind] = append(kinds[gvk.Kind], t)
 		if gvk.Group != "" {
 			kinds[gvk.Kind+"."+gvk.Group] = append(kinds[gvk.Kind+"."+gvk.Group], t)
@@ -103,6 +107,9 @@ func PolicyTypes() policy.Types {
 	}
 	for _, k := range apis.Kinds {
 		add(k.GroupVersionKind, k.Type())
+	}
+	for _, types := range kinds { // in an order that is always the same
+		slices.SortFunc(types, func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) })
 	}
 	return policy.Types{
 		Job: reflect.TypeFor[schema.Job](), Pod: reflect.TypeFor[corev1.PodTemplateSpec](),
@@ -160,7 +167,7 @@ func unknownPods(o k8sruntime.Object, w apis.Workload, p *policy.Policy) (list f
 	return list
 }
 
-// overrides are fields by which a controller changes pods after tegen has checked them.
+// overrides are fields of a TrainJob. Its controller applies them to pods after tegen has checked these.
 var overrides = []string{"podTemplateOverrides", "runtimePatches"}
 
 // overridden refuses such fields if a policy has rules for pods.

@@ -39,6 +39,7 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 		}},
 		cli.Group{Title: "Bring them to clusters", Commands: []*cobra.Command{
 			newInstallCmd(s),
+			newPolicyCmd(s),
 			newGitOpsCmd(s),
 			newPublishCmd(s),
 			newFnCmd(s),

@@ -196,6 +196,10 @@ var Rules = []Rule{
 
 	{"policy/load", "A policy cannot be read, or has a rule that tegen cannot check.", "Correct it at the place."},
 	{
+		"policy/cluster", "A rule constrains what a cluster writes into objects by itself.",
+		"Leave the rule out of the policy that is exported, or allow what the cluster writes.",
+	},
+	{
 		"policy/pod", "The template of rendered pods violates a rule of a policy.",
 		"Change the field of the job that it comes from, or ask the owner of the policy, whose file the message names.",
 	},

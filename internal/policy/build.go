@@ -366,9 +366,10 @@ func (b *builder) kind(f *file, e ast.Node, k kinds, t goType) all {
 	if !b.fits(f, e, k, t) {
 		return nil
 	}
-	return all{&scalar{by: b.origin(f, e), demand: "be " + k.String(), kinds: k, holds: func(v any) bool {
-		return kindOf(v)&k != 0
-	}}}
+	return all{&scalar{
+		by: b.origin(f, e), demand: "be " + k.String(), kinds: k, cel: expression{text: "true"}.guarded(k, t),
+		holds: func(v any) bool { return kindOf(v)&k != 0 },
+	}}
 }
 
 // fits refuses a constraint on kinds that values of the type never have.
@@ -392,7 +393,7 @@ func (b *builder) list(f *file, e *ast.ListLit, t goType) all {
 			if !b.fits(f, e, isList, t) {
 				return nil
 			}
-			l := &items{by: b.origin(f, e)}
+			l := &items{by: b.origin(f, e), typed: t.kinds() == isList}
 			if rest.Type != nil {
 				l.rules = b.value(f, rest.Type, t.item())
 			}

@@ -16,15 +16,7 @@ import (
 // TestCUE compares verdicts with those of CUE's evaluator, for random policies and random values. CUE evaluates the
 // value unified with the policy.
 func TestCUE(t *testing.T) {
-	rounds, seed := 400, uint64(1)
-	if text := os.Getenv("TEGEN_ROUNDS"); text != "" {
-		var err error
-		if rounds, err = strconv.Atoi(text); err != nil {
-			t.Fatal(err)
-		}
-		seed = rand.Uint64()
-	}
-	t.Logf("seed %d", seed)
+	rounds, seed := roundsOf(t)
 	g := &generator{rand.New(rand.NewPCG(seed, 0))}
 	accepted, refused, passed, failed := 0, 0, 0, 0
 	for range rounds {
@@ -72,6 +64,21 @@ func TestCUE(t *testing.T) {
 	if accepted < rounds/4 || passed < rounds/4 || failed < rounds/4 {
 		t.Error("the generator makes too few of one sort")
 	}
+}
+
+// roundsOf is how many random policies to try, and the seed of the random numbers.
+func roundsOf(t *testing.T) (rounds int, seed uint64) {
+	t.Helper()
+	rounds, seed = 400, 1
+	if text := os.Getenv("TEGEN_ROUNDS"); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+		seed = rand.Uint64()
+	}
+	t.Logf("seed %d", seed)
+	return rounds, seed
 }
 
 // generator makes policies and values out of few names and scalars, so that they meet.

@@ -16,7 +16,7 @@ func (b *builder) mapping(f *file, e *ast.StructLit, t goType) all {
 	if !b.fits(f, e, isMapping, t) {
 		return nil
 	}
-	m := &mapping{by: b.origin(f, e)}
+	m := &mapping{by: b.origin(f, e), typed: t.kinds() == isMapping}
 	rules := all{m}
 	for _, decl := range e.Elts {
 		switch d := decl.(type) {
@@ -72,14 +72,19 @@ func (b *builder) field(f *file, d *ast.Field, t goType, m *mapping) {
 		return
 	}
 	below, known := t.field(name)
-	if !known {
+	newer, older := t.renamed(name)
+	switch {
+	case !known:
 		b.refuse(f, d, "%s: unknown field%s", name, b.suggestion(name, t))
+		return
+	case newer != "":
+		b.refuse(f, d, "%s: the old name of %s; rules for %s check both", name, newer, newer)
 		return
 	}
 	if name == "podTemplate" && below.kinds() == anyKind {
 		below = goType{t: b.types.Pod} // of a job, as its author wrote it
 	}
-	out := field{by: b.origin(f, d), name: name}
+	out := field{by: b.origin(f, d), name: name, encoded: below.encoded(), older: older}
 	switch d.Constraint {
 	case token.OPTION:
 		out.presence = optional
@@ -89,6 +94,10 @@ func (b *builder) field(f *file, d *ast.Field, t goType, m *mapping) {
 	if _, out.never = d.Value.(*ast.BottomLit); out.never {
 		if out.presence != optional {
 			b.refuse(f, d, "%s: to forbid the field, write %s?: _|_", name, name)
+			return
+		}
+		if below.always() {
+			b.refuse(f, d, "%s: every object has this field, so that no object could pass; forbid fields in it", name)
 			return
 		}
 		b.rules++

@@ -148,6 +148,7 @@ type scalar struct {
 	value    any   // of a constant, nil elsewhere
 	excludes any   // the operand of !=
 	bound    *bound
+	cel      expression
 }
 
 // bound is one side of a range of numbers.
@@ -209,6 +210,8 @@ type field struct {
 	never    bool // must not be set
 	list     bool // an empty list takes the place of a regular field that is not set
 	rules    all
+	encoded
+	older string // the field's older name, by which an object can have it
 }
 
 // mapping is a constraint on the fields of a mapping.
@@ -216,7 +219,9 @@ type mapping struct {
 	by       origin
 	fields   []field
 	patterns []pattern
-	closed   bool // has no other fields
+	closed   bool     // has no other fields
+	typed    bool     // a value of its Go type is always a mapping
+	pointers []string // of a closed mapping: fields that are left out only if they are not set
 }
 
 // pattern is a constraint on the fields whose name satisfies key.
@@ -236,7 +241,7 @@ func checkMappings(mappings []*mapping, v any, path yamldoc.Path, r *report) {
 	}
 	object = fill(mappings, object)
 	for _, name := range fieldNames(mappings, object) {
-		below, set := object[name]
+		below, set := valueOf(mappings, object, name)
 		for _, m := range mappings {
 			m.checkPresence(name, set, path.Add(name), r)
 		}
@@ -244,6 +249,22 @@ func checkMappings(mappings []*mapping, v any, path yamldoc.Path, r *report) {
 			rulesFor(mappings, name).check(below, path.Add(name), r)
 		}
 	}
+}
+
+// valueOf is the value of a field, which an object can have by an older name.
+func valueOf(mappings []*mapping, object map[string]any, name string) (v any, set bool) {
+	if v, set = object[name]; set {
+		return v, true
+	}
+	for _, m := range mappings {
+		for _, f := range m.fields {
+			if f.name == name && f.older != "" {
+				v, set = object[f.older]
+				return v, set
+			}
+		}
+	}
+	return nil, false
 }
 
 // fill sets regular fields that are not set. It returns a copy if there are any.
@@ -326,6 +347,7 @@ func (m *mapping) lists(name string) bool {
 type items struct {
 	by    origin
 	rules all
+	typed bool // a value of its Go type is always a list
 }
 
 // check reports a value that is no list. The rules of its items are checked by all.

@@ -126,12 +126,13 @@ func (b *builder) constant(f *file, e ast.Expr, t goType, by origin, not bool) a
 	if !b.fits(f, e, kindOf(v), t) {
 		return nil
 	}
-	s := &scalar{by: by, demand: "be " + show(v), kinds: family(v), value: v}
+	s := &scalar{by: by, demand: "be " + show(v), kinds: family(v), value: v, cel: operator("==", v)}
 	s.holds = func(x any) bool { return equal(x, v) }
 	if not {
 		// != demands the kind of its operand, as in CUE.
 		s.demand, s.value, s.excludes = "not be "+show(v), nil, v
 		s.holds = func(x any) bool { return !equal(x, v) && kindOf(x)&s.kinds != 0 }
+		s.cel = operator("!=", v).guarded(s.kinds, t)
 	}
 	return all{s}
 }
@@ -144,8 +145,10 @@ func (b *builder) quantityConstant(f *file, e ast.Expr, v any, by origin, not bo
 	}
 	s := &scalar{by: by, demand: "be " + text(v), kinds: isString | isNumber, value: v}
 	s.holds = func(x any) bool { got, ok := number(x, true); return ok && (got.Cmp(want) == 0) != not }
+	s.cel = quantityOperator("==", want, text(v))
 	if not {
 		s.demand, s.value = "not be "+text(v), nil
+		s.cel = quantityOperator("!=", want, text(v))
 	}
 	return all{s}
 }
@@ -176,8 +179,12 @@ func (b *builder) bound(f *file, u *ast.UnaryExpr, t goType) all {
 	if lit, isLit := u.X.(*ast.BasicLit); isLit {
 		shown = lit.Value
 	}
+	cel := operator(op.String(), n)
+	if isQuantity {
+		cel = quantityOperator(op.String(), than, shown)
+	}
 	return all{&scalar{
-		by: b.origin(f, u), demand: "be " + words[op] + " " + shown, kinds: allowed,
+		by: b.origin(f, u), demand: "be " + words[op] + " " + shown, kinds: allowed, cel: cel,
 		holds: func(x any) bool {
 			got, ok := number(x, isQuantity)
 			return ok && compare(op, got.Cmp(than))
@@ -227,7 +234,11 @@ func (b *builder) match(f *file, u *ast.UnaryExpr, t goType) all {
 	if !want {
 		verb = "not match "
 	}
-	return all{&scalar{by: b.origin(f, u), demand: verb + pattern, kinds: isString, holds: func(x any) bool {
+	cel := call("%[1]s.matches(%[2]s)", pattern)
+	if !want {
+		cel = call("!%[1]s.matches(%[2]s)", pattern)
+	}
+	return all{&scalar{by: b.origin(f, u), demand: verb + pattern, kinds: isString, cel: cel, holds: func(x any) bool {
 		s, ok := x.(string)
 		return ok && re.MatchString(s) == want
 	}}}
@@ -238,21 +249,22 @@ type validator struct {
 	kinds  kinds
 	takes  kinds // of the argument; 0 for none
 	demand string
+	cel    string // with the value and the argument
 	holds  func(v any, n int, s string) bool
 }
 
-func countItems(f func(length, n int) bool, demand string) validator {
-	return validator{isList, isInt, demand, func(v any, n int, _ string) bool { return f(len(v.([]any)), n) }}
+func countItems(f func(length, n int) bool, demand, cel string) validator {
+	return validator{isList, isInt, demand, cel, func(v any, n int, _ string) bool { return f(len(v.([]any)), n) }}
 }
 
-func runes(f func(length, n int) bool, demand string) validator {
-	return validator{isString, isInt, demand, func(v any, n int, _ string) bool {
+func runes(f func(length, n int) bool, demand, cel string) validator {
+	return validator{isString, isInt, demand, cel, func(v any, n int, _ string) bool {
 		return f(utf8.RuneCountInString(v.(string)), n)
 	}}
 }
 
-func affix(f func(text, s string) bool, demand string) validator {
-	return validator{isString, isString, demand, func(v any, _ int, s string) bool { return f(v.(string), s) }}
+func affix(f func(text, s string) bool, demand, cel string) validator {
+	return validator{isString, isString, demand, cel, func(v any, _ int, s string) bool { return f(v.(string), s) }}
 }
 
 func atMost(length, n int) bool  { return length <= n }
@@ -260,14 +272,17 @@ func atLeast(length, n int) bool { return length >= n }
 
 // validators are all of them, by package and name.
 var validators = map[string]validator{
-	"list.MaxItems":     countItems(atMost, "have at most %v items"),
-	"list.MinItems":     countItems(atLeast, "have at least %v items"),
-	"list.UniqueItems":  {isList, 0, "have no item twice", func(v any, _ int, _ string) bool { return unique(v) }},
-	"strings.MaxRunes":  runes(atMost, "have at most %v characters"),
-	"strings.MinRunes":  runes(atLeast, "have at least %v characters"),
-	"strings.HasPrefix": affix(strings.HasPrefix, "start with %q"),
-	"strings.HasSuffix": affix(strings.HasSuffix, "end with %q"),
-	"strings.Contains":  affix(strings.Contains, "contain %q"),
+	"list.MaxItems": countItems(atMost, "have at most %v items", "size(%[1]s) <= %[2]s"),
+	"list.MinItems": countItems(atLeast, "have at least %v items", "size(%[1]s) >= %[2]s"),
+	"list.UniqueItems": {
+		isList, 0, "have no item twice", "%[1]s.all(a, %[1]s.exists_one(b, b == a))",
+		func(v any, _ int, _ string) bool { return unique(v) },
+	},
+	"strings.MaxRunes":  runes(atMost, "have at most %v characters", "size(%[1]s) <= %[2]s"),
+	"strings.MinRunes":  runes(atLeast, "have at least %v characters", "size(%[1]s) >= %[2]s"),
+	"strings.HasPrefix": affix(strings.HasPrefix, "start with %q", "%[1]s.startsWith(%[2]s)"),
+	"strings.HasSuffix": affix(strings.HasSuffix, "end with %q", "%[1]s.endsWith(%[2]s)"),
+	"strings.Contains":  affix(strings.Contains, "contain %q", "%[1]s.contains(%[2]s)"),
 }
 
 // call is a validator, or close({...}).
@@ -299,16 +314,17 @@ func (b *builder) call(f *file, e *ast.CallExpr, t goType) all {
 	if !ok {
 		return nil
 	}
-	demand := v.demand
+	demand, cel := v.demand, call(v.cel, nil)
 	switch v.takes {
 	case isInt:
-		demand = fmt.Sprintf(v.demand, n)
+		demand, cel = fmt.Sprintf(v.demand, n), call(v.cel, jsonNumber(strconv.Itoa(n)))
 	case isString:
-		demand = fmt.Sprintf(v.demand, text)
+		demand, cel = fmt.Sprintf(v.demand, text), call(v.cel, text)
 	}
-	return all{&scalar{by: b.origin(f, e), demand: demand, kinds: v.kinds, holds: func(x any) bool {
-		return kindOf(x)&v.kinds != 0 && v.holds(x, n, text)
-	}}}
+	return all{&scalar{
+		by: b.origin(f, e), demand: demand, kinds: v.kinds, cel: cel.guarded(v.kinds, t),
+		holds: func(x any) bool { return kindOf(x)&v.kinds != 0 && v.holds(x, n, text) },
+	}}
 }
 
 // argument is the one argument of a validator, if it takes one.
@@ -359,8 +375,18 @@ func (b *builder) closed(f *file, e *ast.CallExpr, t goType) all {
 	}
 	rules := b.mapping(f, s, t)
 	for _, r := range rules {
-		if m, ok := r.(*mapping); ok {
-			m.closed = true
+		m, ok := r.(*mapping)
+		if !ok {
+			continue
+		}
+		m.closed = true
+		for name, field := range t.fields() {
+			if field.always() && !m.lists(name) {
+				b.refuse(f, e, "close: %s is set in every object: list it, such as %s: {...}", name, name)
+			}
+			if !field.omitEmpty {
+				m.pointers = append(m.pointers, name)
+			}
 		}
 	}
 	return rules

@@ -221,3 +221,48 @@ func (g goType) isOpen() bool {
 	t := g.bare()
 	return t == nil || t.Kind() == reflect.Map || g.kinds() == anyKind
 }
+
+// always reports whether the field is in every object, be it an empty mapping: Go's omitempty keeps structs.
+func (g goType) always() bool {
+	return g.t != nil && g.t.Kind() == reflect.Struct && g.kinds() == isMapping
+}
+
+// encoded is what tegen's encoding of an object does with a field, and a custom resource in a cluster does not.
+type encoded struct {
+	always bool
+	zero   string // in CEL, the value that is left out; "" if there is none
+}
+
+func (g goType) encoded() encoded {
+	e := encoded{always: g.always()}
+	if g.omitEmpty {
+		switch g.kinds() {
+		case isString:
+			e.zero = `""`
+		case isBool:
+			e.zero = "false"
+		case isInt, isNumber:
+			e.zero = "0"
+		case isList:
+			e.zero = "[]"
+		case isMapping:
+			if !e.always {
+				e.zero = "{}"
+			}
+		}
+	}
+	return e
+}
+
+// renamed returns the newer or the older name of a field that has two: an API server takes either and stores both.
+func (g goType) renamed(name string) (newer, older string) {
+	t := g.bare()
+	switch {
+	case t == nil || t.Name() != "PodSpec":
+	case name == "serviceAccount":
+		return "serviceAccountName", ""
+	case name == "serviceAccountName":
+		return "", "serviceAccount"
+	}
+	return "", ""
+}

@@ -301,7 +301,7 @@ func idOf(obj runtime.Object, meta metav1.Object) id {
 	if i.name == "" {
 		i.name = meta.GetGenerateName() + "*"
 	}
-	if clusterScoped(kind) {
+	if ClusterScoped(kind) {
 		i.namespace = ""
 	}
 	return i
@@ -314,8 +314,8 @@ func orDefault(namespace string) string {
 	return namespace
 }
 
-// clusterScoped lists the built-in kinds that bundles come with.
-func clusterScoped(kind string) bool {
+// ClusterScoped lists the built-in kinds that bundles come with and that are in no namespace.
+func ClusterScoped(kind string) bool {
 	switch kind {
 	case "PersistentVolume", "StorageClass", "Namespace", "PriorityClass", "Node",
 		"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",

@@ -90,31 +90,49 @@ func violations(o k8sruntime.Object, rule string, below yamldoc.Path, found []po
 	return list
 }
 
-// PolicyTypes are the Go types that policies constrain.
-func PolicyTypes() policy.Types {
-	kinds := map[string][]reflect.Type{}
-	add := func(gvk k8sschema.GroupVersionKind, t reflect.Type) {
-		if _, isObject := t.FieldByName("ObjectMeta"); !isObject {
+// Kind is a kind of object with its Go type.
+type Kind struct {
+	k8sschema.GroupVersionKind
+	Type reflect.Type
+}
+
+// Kinds are those that policies constrain, by names such as Job and Job.batch.volcano.sh. A name without a group can be
+// that of several kinds.
+func Kinds() map[string][]Kind {
+	kinds := map[string][]Kind{}
+	add := func(k Kind) {
+		if _, isObject := k.Type.FieldByName("ObjectMeta"); !isObject {
 			return // such as ListOptions
 		}
-		kinds[gvk.Kind] = append(kinds[gvk.Kind], t)
-		if gvk.Group != "" {
-			kinds[gvk.Kind+"."+gvk.Group] = append(kinds[gvk.Kind+"."+gvk.Group], t)
+		kinds[k.Kind] = append(kinds[k.Kind], k)
+		if k.Group != "" {
+			kinds[k.Kind+"."+k.Group] = append(kinds[k.Kind+"."+k.Group], k)
 		}
 	}
 	for gvk, t := range manifest.Types() {
-		add(gvk, t)
+		add(Kind{gvk, t})
 	}
 	for _, k := range apis.Kinds {
-		add(k.GroupVersionKind, k.Type())
+		add(Kind{k.GroupVersionKind, k.Type()})
 	}
-	for _, types := range kinds { // in an order that is always the same
-		slices.SortFunc(types, func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) })
+	for _, named := range kinds { // in an order that is always the same
+		slices.SortFunc(named, func(a, b Kind) int { return strings.Compare(a.String(), b.String()) })
 	}
+	return kinds
+}
+
+// PolicyTypes are the Go types that policies constrain.
+func PolicyTypes() policy.Types {
+	kinds := Kinds()
 	return policy.Types{
 		Job: reflect.TypeFor[schema.Job](), Pod: reflect.TypeFor[corev1.PodTemplateSpec](),
-		Object: func(kind string) []reflect.Type { return kinds[kind] },
-		Kinds:  slices.Sorted(maps.Keys(kinds)),
+		Object: func(name string) (types []reflect.Type) {
+			for _, k := range kinds[name] {
+				types = append(types, k.Type)
+			}
+			return types
+		},
+		Kinds: slices.Sorted(maps.Keys(kinds)),
 	}
 }
 

@@ -1,0 +1,164 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tegen-dev/tegen/internal/admission"
+	"github.com/tegen-dev/tegen/internal/cli"
+	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/spelling"
+)
+
+const policyLong = `policy works with the rules in CUE that --policy of other commands names.
+docs/policy.md describes them.`
+
+const policyExportLong = `export prints ValidatingAdmissionPolicies and their bindings, by which an API server
+checks the rules of a policy for pods and objects in the namespaces that are named. It
+then refuses what somebody applies without tegen, too. It talks to no cluster.
+
+The rules for pods hold for pods and for the templates of every workload: those of
+Kubernetes and of the custom resources that tegen knows. Rules for jobs are left out,
+since a cluster has no TrainingJobs. If CEL, the language of API servers, cannot
+express a rule, nothing is printed, and the error has the position of the rule.
+
+A cluster writes fields into objects by itself, such as the volume of an account's
+token. Rules that such writing can violate are named on standard error. Use --action
+warn or audit first to see what would be refused.
+
+Kubernetes 1.30 or newer serves these objects.`
+
+const policyExportExample = `  tegen policy export policies --namespaces team-a,team-b | kubectl apply --server-side -f -
+  tegen policy export acme.cue --namespaces team-a --action warn,audit > admission.yaml`
+
+func newPolicyCmd(s cli.Streams) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "policy",
+		Short:   "Bring a policy's rules to clusters",
+		Long:    policyLong,
+		Example: "  tegen policy export policies --namespaces team-a | kubectl apply --server-side -f -",
+		Args:    cli.OneOf("action"),
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newPolicyExportCmd(s))
+	return cmd
+}
+
+func newPolicyExportCmd(s cli.Streams) *cobra.Command {
+	o := admission.Options{}
+	actions := []string{"deny"}
+	cmd := &cobra.Command{
+		Use:               "export FILE|DIR...",
+		Short:             "Render a policy as ValidatingAdmissionPolicies",
+		Long:              policyExportLong,
+		Example:           policyExportExample,
+		Args:              cobra.MinimumNArgs(1),
+		ValidArgsFunction: cueFiles,
+		RunE: func(_ *cobra.Command, files []string) (err error) {
+			if o.Actions, err = actionsOf(actions); err != nil {
+				return err
+			}
+			if err := checkExport(o); err != nil {
+				return err
+			}
+			return runPolicyExport(s, files, o)
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces where the rules hold, separated by commas")
+	flags.StringVar(&o.Name, "name", "tegen", "what the names of all objects start with")
+	flags.StringSliceVar(&actions, "action", actions, "what happens to a violation: deny, warn or audit, or warn,audit")
+	flags.BoolVar(&o.Cluster, "cluster-scoped", false, "export rules for objects without a namespace too, for the whole "+
+		"cluster")
+	completeBy(cmd, "namespaces", cobra.NoFileCompletions)
+	completeBy(cmd, "name", cobra.NoFileCompletions)
+	complete(cmd, "action", "deny", "warn", "audit", "warn,audit", "deny,audit")
+	return cmd
+}
+
+// cueFiles completes the names of policies.
+func cueFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return []string{"cue"}, cobra.ShellCompDirectiveFilterFileExt
+}
+
+var validationActions = map[string]admissionv1.ValidationAction{
+	"deny": admissionv1.Deny, "warn": admissionv1.Warn, "audit": admissionv1.Audit,
+}
+
+// actionsOf are the actions of the API. It refuses deny beside warn: clients would see a violation twice.
+func actionsOf(names []string) (actions []admissionv1.ValidationAction, err error) {
+	for _, name := range names {
+		action, ok := validationActions[name]
+		switch {
+		case !ok:
+			return nil, cli.Usagef("unknown action %q: --action takes deny, warn and audit%s", name,
+				spelling.Suggest(name, []string{"deny", "warn", "audit"}))
+		case slices.Contains(actions, action):
+			return nil, cli.Usagef("--action has %s twice", name)
+		}
+		actions = append(actions, action)
+	}
+	switch {
+	case len(actions) == 0:
+		return nil, cli.Usagef("--action needs deny, warn or audit")
+	case slices.Contains(actions, admissionv1.Deny) && slices.Contains(actions, admissionv1.Warn):
+		return nil, cli.Usagef("--action cannot be both deny and warn: an API server refuses such a binding")
+	}
+	return actions, nil
+}
+
+// system are the namespaces of Kubernetes itself. If its pods are refused, the cluster can stop.
+var system = []string{"kube-system", "kube-public", "kube-node-lease"}
+
+func checkExport(o admission.Options) error {
+	if len(o.Namespaces) == 0 {
+		return cli.Usagef("--namespaces needs the namespaces where the rules hold, such as --namespaces team-a,team-b")
+	}
+	for i, name := range o.Namespaces {
+		problems := validation.IsDNS1123Label(name)
+		switch {
+		case len(problems) > 0:
+			return cli.Usagef("--namespaces: %q is no name of a namespace: %s", name, strings.Join(problems, "; "))
+		case slices.Contains(o.Namespaces[:i], name):
+			return cli.Usagef("--namespaces has %s twice", name)
+		case slices.Contains(system, name):
+			return cli.Usagef("--namespaces: a policy in %s can stop the cluster; leave it out", name)
+		}
+	}
+	const longest = 160 // names of objects have at most 253 characters, and a kind with its group follows
+	if problems := validation.IsDNS1123Subdomain(o.Name); len(problems) > 0 || len(o.Name) > longest {
+		return cli.Usagef("--name: %q is no name of an object, or has more than %d characters: %s", o.Name, longest,
+			strings.Join(problems, "; "))
+	}
+	return nil
+}
+
+func runPolicyExport(s cli.Streams, files []string, o admission.Options) error {
+	rules, err := loadPolicy(files)
+	if err != nil {
+		return err
+	}
+	if !rules.HasObjectRules() {
+		return fmt.Errorf("the policy has rules for jobs only, and a cluster has no TrainingJobs: there is nothing to export")
+	}
+	objects, err := admission.Export(rules, o)
+	if err != nil {
+		return err
+	}
+	notes := admission.Notes(rules)
+	if rules.HasJobRules() {
+		notes = append(notes, finding.Finding{
+			Rule: "policy/cluster", Level: finding.Note,
+			Message: "the rules for jobs are not exported: a cluster has no TrainingJobs",
+		})
+	}
+	if err := printNotes(s.Err, notes); err != nil {
+		return err
+	}
+	return writeObjects(s, objects)
+}

@@ -1,0 +1,178 @@
+// Package admission turns policies into ValidatingAdmissionPolicies, so that an API server checks the same rules.
+//
+// Input: a policy and the namespaces where it holds.
+// Output: Kubernetes objects, or every rule that the server cannot check, with its position; and warnings about rules
+// for fields that the server sets.
+// Invariant: no rule is left out. A test compares the verdicts of an API server with those of tegen.
+package admission
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	admissionv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/policy"
+	"github.com/tegen-dev/tegen/internal/refs"
+	"github.com/tegen-dev/tegen/internal/render"
+)
+
+// Options are what a policy does not say.
+type Options struct {
+	Name       string   // the names of all objects start with it
+	Namespaces []string // where the policy holds
+	Actions    []admissionv1.ValidationAction
+	// Cluster allows rules for objects that are in no namespace. They hold in the whole cluster.
+	Cluster bool
+}
+
+// Export returns a ValidatingAdmissionPolicy and its binding for the rules for pods, and for those of each kind of
+// object. The error is a finding.List.
+func Export(p *policy.Policy, o Options) ([]runtime.Object, error) {
+	var objects []runtime.Object
+	var mistakes finding.List
+	if p.HasPodRules() {
+		validations, err := p.PodCEL("p")
+		mistakes = append(mistakes, finding.Of(err)...)
+		objects = append(objects, o.objects("pods", podPolicy(validations))...)
+	}
+	kinds := render.Kinds()
+	for _, name := range p.ObjectKinds() {
+		validations, err := p.ObjectCEL(name, "object")
+		mistakes = append(mistakes, finding.Of(err)...)
+		for _, k := range kinds[name] {
+			if refs.ClusterScoped(k.Kind) && !o.Cluster {
+				mistakes = append(mistakes, finding.Finding{
+					Rule: "policy/load", Level: finding.Error,
+					Message: fmt.Sprintf("object.%s: these objects are in no namespace, so that the rules would hold in "+
+						"the whole cluster: add --cluster-scoped, or keep them in a file of their own", name),
+				})
+				continue
+			}
+			resource := resourceOf(k.GroupVersionKind)
+			objects = append(objects, o.objects("object-"+strings.ToLower(name)+suffix(k, kinds[name]),
+				objectPolicy(resource, validations))...)
+		}
+	}
+	if err := mistakes.Once().Err(); err != nil {
+		return nil, err
+	}
+	return objects, nil
+}
+
+// suffix tells the kinds of one name apart.
+func suffix(k render.Kind, named []render.Kind) string {
+	if len(named) == 1 {
+		return ""
+	}
+	return "-" + strings.ReplaceAll(strings.TrimSuffix(k.Group+"-"+k.Version, "-"), ".", "-")
+}
+
+func resourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
+	plural, _ := meta.UnsafeGuessKindToResource(gvk)
+	return plural
+}
+
+// objects are a policy and its binding.
+func (o Options) objects(name string, spec admissionv1.ValidatingAdmissionPolicySpec) []runtime.Object {
+	fail := admissionv1.Fail
+	spec.FailurePolicy = &fail
+	name = o.Name + "-" + name
+	labels := map[string]string{"app.kubernetes.io/managed-by": "tegen"}
+	binding := admissionv1.ValidatingAdmissionPolicyBindingSpec{
+		PolicyName: name, ValidationActions: o.Actions,
+		MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{
+				Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: o.Namespaces,
+			}},
+		}},
+	}
+	version := admissionv1.SchemeGroupVersion.String()
+	return []runtime.Object{
+		&admissionv1.ValidatingAdmissionPolicy{
+			TypeMeta:   metav1.TypeMeta{APIVersion: version, Kind: "ValidatingAdmissionPolicy"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: spec,
+		},
+		&admissionv1.ValidatingAdmissionPolicyBinding{
+			TypeMeta:   metav1.TypeMeta{APIVersion: version, Kind: "ValidatingAdmissionPolicyBinding"},
+			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: binding,
+		},
+	}
+}
+
+// podPolicy matches every kind of object that has pods. An update is checked only if it changes their specs: otherwise
+// the finalizers of a pod that is older than the policy could not be removed.
+func podPolicy(validations []policy.Validation) admissionv1.ValidatingAdmissionPolicySpec {
+	for i := range validations {
+		v := &validations[i]
+		v.Expression = "variables.pods.all(p, " + v.Expression + ")"
+		if v.Path.String() == "spec.nodeName" { // the scheduler sets it in pods that exist
+			v.Expression = "request.operation == 'UPDATE' || " + v.Expression
+		}
+	}
+	pods := podsOf("object")
+	spec := specOf(matching(podKinds()), "pods-change",
+		fmt.Sprintf("request.operation == 'CREATE' || (%s).map(p, p.spec) != (%s).map(p, p.spec)", pods, podsOf("oldObject")),
+		validations)
+	spec.Variables = []admissionv1.Variable{{Name: "pods", Expression: pods}}
+	return spec
+}
+
+// objectPolicy matches one kind of object. An object that is being deleted can be updated, so that its finalizers can be
+// removed.
+func objectPolicy(resource schema.GroupVersionResource, validations []policy.Validation,
+) admissionv1.ValidatingAdmissionPolicySpec {
+	return specOf(matching([]schema.GroupVersionResource{resource}), "not-deleted",
+		"request.operation == 'CREATE' || !has(object.metadata.deletionTimestamp)", validations)
+}
+
+func specOf(rules []admissionv1.NamedRuleWithOperations, condition, expression string, validations []policy.Validation,
+) admissionv1.ValidatingAdmissionPolicySpec {
+	spec := admissionv1.ValidatingAdmissionPolicySpec{
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: rules},
+		MatchConditions:  []admissionv1.MatchCondition{{Name: condition, Expression: expression}},
+	}
+	for _, v := range validations {
+		spec.Validations = append(spec.Validations, admissionv1.Validation{
+			Expression: v.Expression, Message: message(v),
+		})
+	}
+	return spec
+}
+
+// message is that of tegen's own findings. The server refuses line breaks in it.
+func message(v policy.Validation) string {
+	path := strings.NewReplacer(`["[]"]`, "[]", `["[*]"]`, "[*]").Replace(v.Path.String())
+	return strings.Join(strings.Fields(fmt.Sprintf("%s: %s (%s)", path, v.Message, v.Rule)), " ")
+}
+
+// matching has one rule for each group and version.
+func matching(resources []schema.GroupVersionResource) (rules []admissionv1.NamedRuleWithOperations) {
+	named := map[schema.GroupVersion][]string{}
+	for _, r := range resources {
+		gv := r.GroupVersion()
+		named[gv] = append(named[gv], r.Resource)
+		if r.Resource == "pods" { // both change the containers of a pod
+			named[gv] = append(named[gv], "pods/ephemeralcontainers", "pods/resize")
+		}
+	}
+	for _, gv := range slices.SortedFunc(maps.Keys(named), func(a, b schema.GroupVersion) int {
+		return strings.Compare(a.String(), b.String())
+	}) {
+		slices.Sort(named[gv])
+		rules = append(rules, admissionv1.NamedRuleWithOperations{RuleWithOperations: admissionv1.RuleWithOperations{
+			Operations: []admissionv1.OperationType{admissionv1.Create, admissionv1.Update},
+			Rule: admissionv1.Rule{
+				APIGroups: []string{gv.Group}, APIVersions: []string{gv.Version}, Resources: named[gv],
+			},
+		}})
+	}
+	return rules
+}

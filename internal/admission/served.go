@@ -1,0 +1,151 @@
+package admission
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/policy"
+	"github.com/tegen-dev/tegen/internal/yamldoc"
+)
+
+// served are fields of pods that an API server writes beside apis.Defaults: of every pod template, or, below pods alone,
+// by its admission plugins and controllers (kubernetes 1.36: pkg/apis/core/v1/defaults.go, plugin/pkg/admission,
+// pkg/controller/job). The value is what is set, JSON; one that starts with + is added to what an object has; "" is
+// unknown.
+var served = map[string]string{
+	"spec.volumes[].emptyDir":                                                  `{}`, // of a volume without a source
+	"spec.volumes[].downwardAPI.defaultMode":                                   `420`,
+	"spec.volumes[].downwardAPI.items[].fieldRef.apiVersion":                   `"v1"`,
+	"spec.volumes[].projected.sources[].serviceAccountToken.expirationSeconds": `3600`,
+	"spec.volumes[].ephemeral.volumeClaimTemplate.spec.volumeMode":             `"Filesystem"`,
+	// by admission
+	"spec.serviceAccountName": `"default"`,
+	"spec.imagePullSecrets":   ``,
+	"spec.tolerations": `+[{"key": "node.kubernetes.io/not-ready", "operator": "Exists", "effect": "NoExecute",
+		"tolerationSeconds": 300}]`,
+	"spec.priority":          `0`,
+	"spec.priorityClassName": ``,
+	"spec.preemptionPolicy":  `"PreemptLowerPriority"`,
+	"spec.volumes": `+[{"name": "kube-api-access", "projected": {"defaultMode": 420, "sources":
+		[{"serviceAccountToken": {"expirationSeconds": 3607, "path": "token"}}]}}]`,
+	// by controllers
+	"spec.nodeSelector":    `+{"node": "a"}`,
+	"spec.affinity":        ``,
+	"spec.hostname":        ``,
+	"spec.subdomain":       ``,
+	"spec.schedulingGates": ``,
+	"metadata.labels": `+{"batch.kubernetes.io/controller-uid": "0", "batch.kubernetes.io/job-name": "a",
+		"controller-uid": "0", "job-name": "a"}`,
+	"metadata.annotations":     `+{"batch.kubernetes.io/job-completion-index": "0"}`,
+	"metadata.finalizers":      ``,
+	"metadata.ownerReferences": ``,
+}
+
+// servedInContainers are below each container.
+var servedInContainers = map[string]string{
+	"imagePullPolicy":                    ``,
+	"resources.requests":                 ``, // from the limits
+	"resources.limits":                   ``, // of a LimitRange
+	"ports[].hostPort":                   ``, // with hostNetwork
+	"env":                                `+[{"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": {"fieldPath": "a"}}}]`,
+	"volumeMounts":                       `+[{"name": "kube-api-access", "readOnly": true, "mountPath": "/var/run/secrets"}]`,
+	"lifecycle.preStop.httpGet.scheme":   `"HTTP"`,
+	"lifecycle.postStart.httpGet.scheme": `"HTTP"`,
+}
+
+// servedInProbes are below each probe of a container.
+var servedInProbes = map[string]string{
+	"timeoutSeconds": `1`, "periodSeconds": `10`, "successThreshold": `1`, "failureThreshold": `3`,
+	"httpGet.scheme": `"HTTP"`, "httpGet.path": `"/"`, "grpc.service": `""`,
+}
+
+// servedAnywhere are fields of the metadata of every object.
+var servedAnywhere = []string{
+	"creationTimestamp", "generateName", "generation", "managedFields", "name", "namespace", "resourceVersion", "uid",
+}
+
+// podsServed is all of it, by path in a template.
+func podsServed() map[string]string {
+	all := maps.Clone(served)
+	maps.Copy(all, apis.Defaults["Pod"])
+	for _, list := range []string{"spec.containers[].", "spec.initContainers[]."} {
+		for path, value := range servedInContainers {
+			all[list+path] = value
+		}
+		for _, probe := range []string{"livenessProbe.", "readinessProbe.", "startupProbe."} {
+			for path, value := range servedInProbes {
+				all[list+probe+path] = value
+			}
+		}
+	}
+	return all
+}
+
+// Notes name the rules whose verdict can change by what the cluster writes into objects.
+func Notes(p *policy.Policy) (list finding.List) {
+	warn := func(name string, in map[string]string, differ func(policy.Served) []policy.Differing) {
+		for _, path := range slices.Sorted(maps.Keys(in)) {
+			s := servedOf(path, in[path])
+			for _, d := range differ(s) {
+				list = append(list, warning(name, path, in[path], d))
+			}
+		}
+		for _, field := range servedAnywhere {
+			for _, d := range differ(policy.Served{Path: []string{"metadata", field}}) {
+				list = append(list, warning(name, "metadata."+field, "", d))
+			}
+		}
+	}
+	warn("pod", podsServed(), p.PodsDiffer)
+	for _, kind := range p.ObjectKinds() {
+		all := map[string]string{}
+		for name, defaults := range apis.Defaults {
+			if name == kind || strings.HasPrefix(name, kind+".") {
+				maps.Copy(all, defaults)
+			}
+		}
+		warn("object."+kind, all, func(s policy.Served) []policy.Differing { return p.ObjectsDiffer(kind, s) })
+	}
+	return list.Once()
+}
+
+func warning(name, path, value string, d policy.Differing) finding.Finding {
+	sets := "sets this field"
+	switch {
+	case strings.HasPrefix(value, "+"):
+		sets = "adds to this field"
+	case value != "":
+		sets = "sets this field to " + value + " where it is not set"
+	}
+	note := finding.Finding{
+		Rule: "policy/cluster", Level: finding.Note,
+		Message: fmt.Sprintf("%s.%s: the cluster %s, so that its verdict can differ from tegen's", name, path, sets),
+	}
+	return note.At(d.Rule)
+}
+
+func servedOf(path, value string) policy.Served {
+	s := policy.Served{Path: steps(path)}
+	text, adds := strings.CutPrefix(value, "+")
+	s.Adds = adds
+	if text == "" {
+		return s
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	d.UseNumber()
+	if err := d.Decode(&s.Value); err != nil {
+		panic(fmt.Sprintf("the table of what servers set: %s: %v", path, err)) // a test decodes all
+	}
+	return s
+}
+
+// steps are the fields of a path, with [] as one of its own.
+func steps(path string) []string {
+	return []string(yamldoc.ParsePath(path))
+}

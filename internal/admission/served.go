@@ -70,6 +70,33 @@ var servedAnywhere = []string{
 	"creationTimestamp", "generateName", "generation", "managedFields", "name", "namespace", "resourceVersion", "uid",
 }
 
+// servedInObjects are below other kinds, by the same sources and pkg/apis/batch/v1/defaults.go.
+var servedInObjects = map[string]map[string]string{
+	"Service": {
+		"spec.ports[].targetPort": ``, "spec.ports[].nodePort": ``, "spec.clusterIP": ``, "spec.clusterIPs": ``,
+		"spec.ipFamilies": ``, "spec.ipFamilyPolicy": ``, "spec.internalTrafficPolicy": `"Cluster"`,
+		"spec.externalTrafficPolicy": `"Cluster"`, "spec.allocateLoadBalancerNodePorts": `true`,
+		"spec.healthCheckNodePort": ``, "spec.sessionAffinityConfig": ``,
+	},
+	"PersistentVolumeClaim": {"spec.storageClassName": ``, "spec.volumeName": ``, "metadata.finalizers": ``},
+	"PersistentVolume":      {"metadata.finalizers": ``},
+	"Job.batch": {
+		"spec.parallelism": `1`, "spec.completions": ``, "spec.selector": ``, "spec.podReplacementPolicy": ``,
+		"spec.manualSelector": `false`, "spec.template.metadata.labels": served["metadata.labels"],
+	},
+	"CronJob.batch": {
+		"spec.concurrencyPolicy": `"Allow"`, "spec.suspend": `false`, "spec.successfulJobsHistoryLimit": `3`,
+		"spec.failedJobsHistoryLimit": `1`,
+	},
+	"Deployment.apps":  {"spec.strategy": ``},
+	"StatefulSet.apps": {"spec.updateStrategy": ``, "spec.persistentVolumeClaimRetentionPolicy": ``},
+	"DaemonSet.apps":   {"spec.updateStrategy": ``},
+	"NetworkPolicy.networking.k8s.io": {
+		"spec.policyTypes": ``, "spec.ingress[].ports[].protocol": `"TCP"`, "spec.egress[].ports[].protocol": `"TCP"`,
+	},
+	"Namespace": {"metadata.labels": `+{"kubernetes.io/metadata.name": "a"}`, "spec.finalizers": ``},
+}
+
 // podsServed is all of it, by path in a template.
 func podsServed() map[string]string {
 	all := maps.Clone(served)
@@ -105,10 +132,21 @@ func Notes(p *policy.Policy) (list finding.List) {
 	warn("pod", podsServed(), p.PodsDiffer)
 	for _, kind := range p.ObjectKinds() {
 		all := map[string]string{}
-		for name, defaults := range apis.Defaults {
-			if name == kind || strings.HasPrefix(name, kind+".") {
-				maps.Copy(all, defaults)
+		for _, table := range []map[string]map[string]string{apis.Defaults, servedInObjects} {
+			for name, fields := range table {
+				if name == kind || strings.HasPrefix(name, kind+".") {
+					maps.Copy(all, fields)
+				}
 			}
+		}
+		if slices.ContainsFunc(apis.Kinds, func(k apis.Kind) bool {
+			return k.Controller != nil && (kind == k.Kind || kind == k.Kind+"."+k.Group)
+		}) {
+			list = append(list, finding.Finding{
+				Rule: "policy/cluster", Level: finding.Note,
+				Message: fmt.Sprintf("object.%s: the definition of this kind in a cluster can set fields where they are not "+
+					"set; a rule for such a field can then have another verdict than tegen's", kind),
+			})
 		}
 		warn("object."+kind, all, func(s policy.Served) []policy.Differing { return p.ObjectsDiffer(kind, s) })
 	}

@@ -61,8 +61,8 @@ type translator struct {
 type place struct {
 	value string // the expression
 	path  yamldoc.Path
-	// filled are the mappings beside an alternative. Their regular fields are set for the alternative too.
-	filled []*mapping
+	// filled are the rules beside an alternative. The regular fields of their mappings are set for the alternative too.
+	filled all
 }
 
 func (p place) field(name string) place {
@@ -110,8 +110,7 @@ func (t *translator) refuse(at position, format string, args ...any) {
 
 // all are the leaves of rules that hold together, as all.check checks them.
 func (t *translator) all(rules all, p place) (leaves []leaf) {
-	var inItems all
-	mappings := mappingsOf(rules)
+	mappings, inItems := mappingsOf(rules), rulesOfItems(rules)
 	for _, r := range rules {
 		switch r := r.(type) {
 		case *scalar:
@@ -121,7 +120,6 @@ func (t *translator) all(rules all, p place) (leaves []leaf) {
 			leaves = append(leaves, t.leaf(r.by, p, r.cel.of(p.value), "must "+r.demand,
 				r.holds([]any{})))
 		case *items:
-			inItems = append(inItems, r.rules...)
 			if !r.typed {
 				leaves = append(leaves, t.leaf(r.by, p, "type("+p.value+") == list", "must be a list", true))
 			}
@@ -130,7 +128,7 @@ func (t *translator) all(rules all, p place) (leaves []leaf) {
 				leaves = append(leaves, t.leaf(r.by, p, "type("+p.value+") == map", "must be a mapping", true))
 			}
 		case *either:
-			leaves = append(leaves, t.either(r, p, append(slices.Clone(p.filled), mappings...)))
+			leaves = append(leaves, t.either(r, p, rules))
 		}
 	}
 	if len(mappings) > 0 {
@@ -138,7 +136,7 @@ func (t *translator) all(rules all, p place) (leaves []leaf) {
 	}
 	if len(inItems) > 0 {
 		v := t.variable()
-		for _, l := range t.all(inItems, place{value: v, path: p.path.Add("[]")}) {
+		for _, l := range t.all(inItems, place{value: v, path: p.path.Add("[]"), filled: rulesOfItems(p.filled)}) {
 			leaves = append(leaves, l.each(p.value, v, ""))
 		}
 	}
@@ -151,8 +149,8 @@ func (t *translator) variable() string {
 }
 
 // either is one expression: it has a message only as a whole.
-func (t *translator) either(e *either, p place, beside []*mapping) leaf {
-	p.filled = beside
+func (t *translator) either(e *either, p place, beside all) leaf {
+	p.filled = slices.Concat(p.filled, beside)
 	message := fmt.Sprintf("must satisfy one of %d alternatives", len(e.rules))
 	if demand, ok := demandOf(e); ok {
 		message = "must " + demand
@@ -189,8 +187,8 @@ func (t *translator) mappings(mappings []*mapping, p place) (leaves []leaf) {
 	}
 	for _, m := range mappings {
 		for _, pattern := range m.patterns {
-			if anyRegular(p.filled) || anyRegular(mappings) {
-				t.refuse(m.by.position, "a pattern beside fields without ? and !")
+			if anyRegular(mappings) || len(mappingsOf(p.filled)) > 0 {
+				t.refuse(m.by.position, "a pattern beside fields without ? and !, or in an alternative beside a mapping")
 				continue
 			}
 			leaves = append(leaves, t.pattern(pattern, p)...)
@@ -204,7 +202,8 @@ func (t *translator) mappings(mappings []*mapping, p place) (leaves []leaf) {
 
 // field are the leaves of one field, which several mappings may have.
 func (t *translator) field(mappings []*mapping, name string, p place) (leaves []leaf) {
-	filled := regularIn(p.filled, name) || regularIn(mappings, name)
+	beside := mappingsOf(p.filled)
+	filled := regularIn(beside, name) || regularIn(mappings, name)
 	var rules all
 	var one field
 	for _, m := range mappings {
@@ -236,13 +235,7 @@ func (t *translator) field(mappings []*mapping, name string, p place) (leaves []
 			}
 		}
 	}
-	for _, m := range p.filled { // what fills the field, fills fields in it
-		for _, f := range m.fields {
-			if f.name == name {
-				below.filled = append(below.filled, mappingsOf(f.rules)...)
-			}
-		}
-	}
+	below.filled = rulesFor(beside, name)
 	for _, l := range t.all(rules, below) {
 		leaves = append(leaves, l.below(present, filled))
 	}
@@ -314,7 +307,7 @@ func (t *translator) closed(m *mapping, p place) leaf {
 			v, strings.Join(pointers, ", "), p.value, v))
 	}
 	cel := fmt.Sprintf("%s.all(%s, %s)", p.value, v, strings.Join(allowed, " || "))
-	for _, filled := range p.filled {
+	for _, filled := range mappingsOf(p.filled) {
 		for _, f := range filled.fields {
 			if f.presence == regular && !m.lists(f.name) {
 				cel = "false"

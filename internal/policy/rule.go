@@ -83,28 +83,42 @@ func (a all) check(v any, path yamldoc.Path, r *report) {
 	}
 }
 
-// filled is a value with the empty mappings and lists that regular fields put into it, at every depth.
+// filled is a value with the empty mappings and lists that regular fields put into it, at every depth. The value itself
+// stays as it is.
 func (a all) filled(v any) any {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return v
+	switch v := v.(type) {
+	case map[string]any:
+		mappings := mappingsOf(a)
+		if len(mappings) == 0 {
+			return v
+		}
+		out := maps.Clone(fill(mappings, v))
+		for name, below := range out {
+			out[name] = rulesFor(mappings, name).filled(below)
+		}
+		return out
+	case []any:
+		inItems := rulesOfItems(a)
+		if len(inItems) == 0 {
+			return v
+		}
+		out := make([]any, len(v))
+		for i, item := range v {
+			out[i] = inItems.filled(item)
+		}
+		return out
 	}
-	var mappings []*mapping
-	for _, rule := range a {
-		if m, ok := rule.(*mapping); ok {
-			mappings = append(mappings, m)
+	return v
+}
+
+// rulesOfItems are those of all items of a list.
+func rulesOfItems(rules all) (inItems all) {
+	for _, r := range rules {
+		if r, ok := r.(*items); ok {
+			inItems = append(inItems, r.rules...)
 		}
 	}
-	if len(mappings) == 0 {
-		return v
-	}
-	out := fill(mappings, object)
-	for name, below := range out {
-		if rules := rulesFor(mappings, name); len(rules) > 0 {
-			out[name] = rules.filled(below)
-		}
-	}
-	return out
+	return inItems
 }
 
 // either is a disjunction: a value satisfies one of the rules.

@@ -71,8 +71,9 @@ func differAt(mappings []*mapping, name string, s Served) (at []position) {
 				continue
 			}
 			unset := f.presence == optional || f.presence == regular && passes(f.rules, f.filling())
-			set := !f.never && s.Value != nil && passes(f.rules, s.Value)
-			if unset != set || s.Adds && !unaffected(rules, s.Value) {
+			set := !f.never && passes(f.rules, s.Value)
+			unknown := s.Value == nil && (f.presence != optional || f.never || f.rules.demand())
+			if unset != set || unknown || s.Adds && !unaffected(rules, s.Value) {
 				at = append(at, f.by.position)
 			}
 		}

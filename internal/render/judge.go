@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	k8sruntime "k8s.io/apimachinery/pkg/runtime"
 	k8sschema "k8s.io/apimachinery/pkg/runtime/schema"
@@ -145,7 +146,25 @@ func printed(o k8sruntime.Object, gvk k8sschema.GroupVersionKind) any {
 	content = maps.Clone(content)
 	content["apiVersion"], content["kind"] = gvk.ToAPIVersionAndKind()
 	delete(content, "status")
+	content["metadata"] = storedMetadata(content["metadata"])
 	return content
+}
+
+// storedMetadata is metadata as an API server stores it, without empty values, in custom resources too.
+func storedMetadata(v any) any {
+	content, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	var m metav1.ObjectMeta
+	if err := k8sruntime.DefaultUnstructuredConverter.FromUnstructured(content, &m); err != nil {
+		return v // the server refuses it
+	}
+	stored, err := k8sruntime.DefaultUnstructuredConverter.ToUnstructured(&m)
+	if err != nil {
+		return v
+	}
+	return stored
 }
 
 // unknownPods are the violations of pods that are not those of a workload, which may be nil: of each mapping of an

@@ -1,18 +1,16 @@
 package main
 
 import (
-	"fmt"
+	"errors"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
-	admissionv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tegen-dev/tegen/internal/admission"
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/finding"
-	"github.com/tegen-dev/tegen/internal/spelling"
 )
 
 const policyLong = `policy works with the rules in CUE that --policy of other commands names.
@@ -57,11 +55,11 @@ func newPolicyExportCmd(s cli.Streams) *cobra.Command {
 		Short:             "Render a policy as ValidatingAdmissionPolicies",
 		Long:              policyExportLong,
 		Example:           policyExportExample,
-		Args:              cobra.MinimumNArgs(1),
+		Args:              aPolicy,
 		ValidArgsFunction: cueFiles,
 		RunE: func(_ *cobra.Command, files []string) (err error) {
-			if o.Actions, err = actionsOf(actions); err != nil {
-				return err
+			if o.Actions, err = admission.ParseActions(actions); err != nil {
+				return cli.Usagef("--action: %v", err)
 			}
 			if err := checkExport(o); err != nil {
 				return err
@@ -73,43 +71,24 @@ func newPolicyExportCmd(s cli.Streams) *cobra.Command {
 	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces where the rules hold, separated by commas")
 	flags.StringVar(&o.Name, "name", "tegen", "what the names of all objects start with")
 	flags.StringSliceVar(&actions, "action", actions, "what happens to a violation: deny, warn or audit, or warn,audit")
-	flags.BoolVar(&o.Cluster, "cluster-scoped", false, "export rules for objects without a namespace too, for the whole "+
-		"cluster")
+	flags.BoolVar(&o.Cluster, "cluster-scoped", false, "export rules for objects without a namespace too, "+
+		"for the whole cluster")
 	completeBy(cmd, "namespaces", cobra.NoFileCompletions)
 	completeBy(cmd, "name", cobra.NoFileCompletions)
 	complete(cmd, "action", "deny", "warn", "audit", "warn,audit", "deny,audit")
 	return cmd
 }
 
+func aPolicy(_ *cobra.Command, args []string) error {
+	if len(args) == 0 || slices.Contains(args, "") {
+		return cli.Usagef("policy export needs the CUE files of a policy, or their directory")
+	}
+	return nil
+}
+
 // cueFiles completes the names of policies.
 func cueFiles(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"cue"}, cobra.ShellCompDirectiveFilterFileExt
-}
-
-var validationActions = map[string]admissionv1.ValidationAction{
-	"deny": admissionv1.Deny, "warn": admissionv1.Warn, "audit": admissionv1.Audit,
-}
-
-// actionsOf are the actions of the API. It refuses deny beside warn: clients would see a violation twice.
-func actionsOf(names []string) (actions []admissionv1.ValidationAction, err error) {
-	for _, name := range names {
-		action, ok := validationActions[name]
-		switch {
-		case !ok:
-			return nil, cli.Usagef("unknown action %q: --action takes deny, warn and audit%s", name,
-				spelling.Suggest(name, []string{"deny", "warn", "audit"}))
-		case slices.Contains(actions, action):
-			return nil, cli.Usagef("--action has %s twice", name)
-		}
-		actions = append(actions, action)
-	}
-	switch {
-	case len(actions) == 0:
-		return nil, cli.Usagef("--action needs deny, warn or audit")
-	case slices.Contains(actions, admissionv1.Deny) && slices.Contains(actions, admissionv1.Warn):
-		return nil, cli.Usagef("--action cannot be both deny and warn: an API server refuses such a binding")
-	}
-	return actions, nil
 }
 
 // system are the namespaces of Kubernetes itself. If its pods are refused, the cluster can stop.
@@ -144,7 +123,8 @@ func runPolicyExport(s cli.Streams, files []string, o admission.Options) error {
 		return err
 	}
 	if !rules.HasObjectRules() {
-		return fmt.Errorf("the policy has rules for jobs only, and a cluster has no TrainingJobs: there is nothing to export")
+		return errors.New("the policy has rules for jobs only, and a cluster has no TrainingJobs: there is nothing " +
+			"to export")
 	}
 	objects, err := admission.Export(rules, o)
 	if err != nil {

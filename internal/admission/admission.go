@@ -7,6 +7,7 @@
 package admission
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -22,6 +23,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/internal/spelling"
 )
 
 // Options are what a policy does not say.
@@ -31,6 +33,30 @@ type Options struct {
 	Actions    []admissionv1.ValidationAction
 	// Cluster allows rules for objects that are in no namespace. They hold in the whole cluster.
 	Cluster bool
+}
+
+// ParseActions reads what happens to a violation: deny, warn and audit.
+func ParseActions(names []string) (actions []admissionv1.ValidationAction, err error) {
+	known := []string{"deny", "warn", "audit"}
+	all := []admissionv1.ValidationAction{admissionv1.Deny, admissionv1.Warn, admissionv1.Audit}
+	for _, name := range names {
+		at := slices.Index(known, name)
+		switch {
+		case at < 0:
+			return nil, fmt.Errorf("unknown action %q: it takes deny, warn and audit%s", name,
+				spelling.Suggest(name, known))
+		case slices.Contains(actions, all[at]):
+			return nil, fmt.Errorf("%s is there twice", name)
+		}
+		actions = append(actions, all[at])
+	}
+	switch {
+	case len(actions) == 0:
+		return nil, errors.New("needs deny, warn or audit")
+	case slices.Contains(actions, admissionv1.Deny) && slices.Contains(actions, admissionv1.Warn):
+		return nil, errors.New("cannot be both deny and warn: an API server refuses such a binding")
+	}
+	return actions, nil
 }
 
 // Export returns a ValidatingAdmissionPolicy and its binding for the rules for pods, and for those of each kind of
@@ -51,8 +77,8 @@ func Export(p *policy.Policy, o Options) ([]runtime.Object, error) {
 			if refs.ClusterScoped(k.Kind) && !o.Cluster {
 				mistakes = append(mistakes, finding.Finding{
 					Rule: "policy/load", Level: finding.Error,
-					Message: fmt.Sprintf("object.%s: these objects are in no namespace, so that the rules would hold in "+
-						"the whole cluster: add --cluster-scoped, or keep them in a file of their own", name),
+					Message: fmt.Sprintf("object.%s: these objects are in no namespace, so that the rules would hold "+
+						"in the whole cluster: add --cluster-scoped, or keep them in a file of their own", name),
 				})
 				continue
 			}
@@ -119,14 +145,14 @@ func podPolicy(validations []policy.Validation) admissionv1.ValidatingAdmissionP
 	}
 	pods := podsOf("object")
 	spec := specOf(matching(podKinds()), "pods-change",
-		fmt.Sprintf("request.operation == 'CREATE' || (%s).map(p, p.spec) != (%s).map(p, p.spec)", pods, podsOf("oldObject")),
-		validations)
+		fmt.Sprintf("request.operation == 'CREATE' || (%s).map(p, p.spec) != (%s).map(p, p.spec)", pods,
+			podsOf("oldObject")), validations)
 	spec.Variables = []admissionv1.Variable{{Name: "pods", Expression: pods}}
 	return spec
 }
 
-// objectPolicy matches one kind of object. An object that is being deleted can be updated, so that its finalizers can be
-// removed.
+// objectPolicy matches one kind of object. An object that is being deleted can be updated, so that its finalizers can
+// be removed.
 func objectPolicy(resource schema.GroupVersionResource, validations []policy.Validation,
 ) admissionv1.ValidatingAdmissionPolicySpec {
 	return specOf(matching([]schema.GroupVersionResource{resource}), "not-deleted",

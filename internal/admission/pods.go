@@ -1,6 +1,7 @@
 package admission
 
 import (
+	"cmp"
 	"fmt"
 	"reflect"
 	"slices"
@@ -35,7 +36,7 @@ func allTemplates() (all []template) {
 		}
 	}
 	slices.SortFunc(all, func(a, b template) int {
-		return strings.Compare(strings.Join(a.path, ".")+" "+a.gvk.String(), strings.Join(b.path, ".")+" "+b.gvk.String())
+		return cmp.Or(slices.Compare(a.path, b.path), strings.Compare(a.gvk.String(), b.gvk.String()))
 	})
 	return all
 }
@@ -88,7 +89,8 @@ func podsOf(object string) string {
 	}
 	var b strings.Builder
 	for _, list := range order[:len(order)-1] {
-		fmt.Fprintf(&b, "%[1]s.apiVersion + ' ' + %[1]s.kind in [%[2]s] ? (%[3]s) : ", object, strings.Join(at[list], ", "), list)
+		fmt.Fprintf(&b, "%[1]s.apiVersion + ' ' + %[1]s.kind in [%[2]s] ? (%[3]s) : ", object,
+			strings.Join(at[list], ", "), list)
 	}
 	return b.String() + order[len(order)-1]
 }

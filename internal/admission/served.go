@@ -14,10 +14,10 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
-// served are fields of pods that an API server writes beside apis.Defaults: of every pod template, or, below pods alone,
-// by its admission plugins and controllers (kubernetes 1.36: pkg/apis/core/v1/defaults.go, plugin/pkg/admission,
-// pkg/controller/job). The value is what is set, JSON; one that starts with + is added to what an object has; "" is
-// unknown.
+// served are fields of pods that an API server writes beside apis.Defaults: in every pod template or, where it says so,
+// in pods alone, by its admission plugins and controllers (kubernetes 1.36: pkg/apis/core/v1/defaults.go,
+// plugin/pkg/admission, pkg/controller/job). The value is what is set, in JSON; one that starts with + is added to what
+// an object has; "" is unknown.
 var served = map[string]string{
 	"spec.volumes[].emptyDir":                                                  `{}`, // of a volume without a source
 	"spec.volumes[].downwardAPI.defaultMode":                                   `420`,
@@ -51,10 +51,9 @@ var served = map[string]string{
 var servedInContainers = map[string]string{
 	"imagePullPolicy":                    ``,
 	"resources.requests":                 ``, // from the limits
-	"resources.limits":                   ``, // of a LimitRange
 	"ports[].hostPort":                   ``, // with hostNetwork
-	"env":                                `+[{"name": "JOB_COMPLETION_INDEX", "valueFrom": {"fieldRef": {"fieldPath": "a"}}}]`,
-	"volumeMounts":                       `+[{"name": "kube-api-access", "readOnly": true, "mountPath": "/var/run/secrets"}]`,
+	"env":                                `+[{"name": "JOB_COMPLETION_INDEX", "valueFrom": {}}]`,
+	"volumeMounts":                       `+[{"name": "kube-api-access", "readOnly": true, "mountPath": "/var"}]`,
 	"lifecycle.preStop.httpGet.scheme":   `"HTTP"`,
 	"lifecycle.postStart.httpGet.scheme": `"HTTP"`,
 }
@@ -144,8 +143,8 @@ func Notes(p *policy.Policy) (list finding.List) {
 		}) {
 			list = append(list, finding.Finding{
 				Rule: "policy/cluster", Level: finding.Note,
-				Message: fmt.Sprintf("object.%s: the definition of this kind in a cluster can set fields where they are not "+
-					"set; a rule for such a field can then have another verdict than tegen's", kind),
+				Message: fmt.Sprintf("object.%s: the definition of this kind in a cluster can set fields where they "+
+					"are not set; a rule for such a field can then have another verdict than tegen's", kind),
 			})
 		}
 		warn("object."+kind, all, func(s policy.Served) []policy.Differing { return p.ObjectsDiffer(kind, s) })

@@ -188,7 +188,8 @@ func (t *translator) mappings(mappings []*mapping, p place) (leaves []leaf) {
 	for _, m := range mappings {
 		for _, pattern := range m.patterns {
 			if anyRegular(mappings) || len(mappingsOf(p.filled)) > 0 {
-				t.refuse(m.by.position, "a pattern beside fields without ? and !, or in an alternative beside a mapping")
+				t.refuse(m.by.position, "a pattern beside fields without ? and !, or in an alternative beside a "+
+					"mapping")
 				continue
 			}
 			leaves = append(leaves, t.pattern(pattern, p)...)
@@ -303,8 +304,8 @@ func (t *translator) closed(m *mapping, p place) leaf {
 		for _, name := range m.pointers {
 			pointers = append(pointers, strconv.Quote(name))
 		}
-		allowed = append(allowed, fmt.Sprintf(`!(%s in [%s]) && %s[%s] in [dyn(""), dyn(0), dyn(false), dyn([]), dyn({})]`,
-			v, strings.Join(pointers, ", "), p.value, v))
+		const isEmpty = `!(%s in [%s]) && %s[%s] in [dyn(""), dyn(0), dyn(false), dyn([]), dyn({})]`
+		allowed = append(allowed, fmt.Sprintf(isEmpty, v, strings.Join(pointers, ", "), p.value, v))
 	}
 	cel := fmt.Sprintf("%s.all(%s, %s)", p.value, v, strings.Join(allowed, " || "))
 	for _, filled := range mappingsOf(p.filled) {

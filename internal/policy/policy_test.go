@@ -269,3 +269,28 @@ func BenchmarkLoad(b *testing.B) {
 		}
 	}
 }
+
+// TestAlternativesChangeNothing: what regular fields fill in for alternatives of one rule is in no other rule's value.
+func TestAlternativesChangeNothing(t *testing.T) {
+	p := load(t, `job: spec: patch: {a?: {c: {d?: string}}} & ({x?: _|_} | {y!: 1})`)
+	before := `{"spec":{"patch":{"a":{}}}}`
+	v := value(t, before)
+	var r report
+	p.job.check(v, nil, &r)
+	if after, err := json.Marshal(v); err != nil || string(after) != before {
+		t.Errorf("checking changed the value to %s (%v)", after, err)
+	}
+}
+
+// TestOldName: an object can have the account by its old name, and rules for the new one check it.
+func TestOldName(t *testing.T) {
+	p := load(t, `pod: spec: serviceAccountName!: "a"`)
+	violations, err := p.Pod(value(t, `{"spec": {"serviceAccount": "b"}}`))
+	want := `spec.serviceAccountName: must be "a", not "b" (p.cue:1:33)`
+	if got := found(t, violations, err); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if violations, err = p.Pod(value(t, `{"spec": {"serviceAccount": "a"}}`)); len(violations) > 0 || err != nil {
+		t.Errorf("got %v, %v", violations, err)
+	}
+}

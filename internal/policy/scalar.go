@@ -322,7 +322,8 @@ func (b *builder) call(f *file, e *ast.CallExpr, t goType) all {
 		demand, cel = fmt.Sprintf(v.demand, text), call(v.cel, text)
 	}
 	if name == "list.UniqueItems" && t.item().kinds()&isMapping != 0 {
-		cel = expression{reason: "mappings that are compared: some have fields with empty values, which count as not set"}
+		cel = expression{reason: "mappings that are compared: some have fields with empty values, which count as " +
+			"not set"}
 	}
 	return all{&scalar{
 		by: b.origin(f, e), demand: demand, kinds: v.kinds, cel: cel.guarded(v.kinds, t),

@@ -105,8 +105,22 @@ func unaffected(rules all, added any) bool {
 			list, _ := added.([]any)
 			return !passes(all{r}, list)
 		case *mapping:
-			return passes(r, added) != passes(r, map[string]any{})
+			fields, _ := added.(map[string]any)
+			return r.concerns(fields)
 		}
 		return true // a number of items, or alternatives
 	})
+}
+
+// concerns reports whether a rule is about one of the fields.
+func (m *mapping) concerns(fields map[string]any) bool {
+	for name, v := range fields {
+		named := slices.ContainsFunc(m.fields, func(f field) bool { return f.name == name })
+		if named || m.closed && !m.lists(name) || slices.ContainsFunc(m.patterns, func(p pattern) bool {
+			return passes(p.key, name) && !passes(p.rules, v)
+		}) {
+			return true
+		}
+	}
+	return false
 }

@@ -213,16 +213,31 @@ func overridden(o k8sruntime.Object, p *policy.Policy) (list finding.List) {
 	if !ok || !p.HasPodRules() {
 		return nil
 	}
+	refuse := func(path yamldoc.Path) {
+		list = append(list, finding.Finding{
+			Rule: "policy/pod", Level: finding.Error, Object: id(o), Field: path.String(),
+			Message: "changes pods in the cluster, where tegen cannot check them against the policy; remove it",
+		})
+	}
 	walk(u.Object, nil, func(m map[string]any, path yamldoc.Path) {
 		for _, name := range overrides {
 			if _, ok := m[name]; ok {
-				list = append(list, finding.Finding{
-					Rule: "policy/pod", Level: finding.Error, Object: id(o), Field: path.Add(name).String(),
-					Message: "changes pods in the cluster, where tegen cannot check them against the policy; remove it",
-				})
+				refuse(path.Add(name))
 			}
 		}
 	})
+	if u.GroupVersionKind().GroupKind() != apis.TrainJobKind.GroupKind() {
+		return list
+	}
+	trainer, _, _ := unstructured.NestedMap(u.Object, "spec", "trainer") // of another type its definition refuses it
+	for _, name := range slices.Sorted(maps.Keys(trainer)) {
+		if name != "numNodes" && name != "numProcPerNode" {
+			refuse(yamldoc.Path{"spec", "trainer", name})
+		}
+	}
+	if _, ok, _ := unstructured.NestedFieldNoCopy(u.Object, "spec", "initializer"); ok {
+		refuse(yamldoc.Path{"spec", "initializer"})
+	}
 	return list
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -188,12 +189,16 @@ func (g generator) template(restart string) map[string]any {
 	return t
 }
 
-func seedOf(t *testing.T, text string) uint64 {
+// seedOf is 1, or TEGEN_SEED.
+func seedOf(t *testing.T) uint64 {
 	t.Helper()
-	seed := uint64(1)
-	if text != "" {
-		seed = rand.Uint64()
+	text := os.Getenv("TEGEN_SEED")
+	if text == "" {
+		return 1
 	}
-	t.Logf("seed %d", seed)
+	seed, err := strconv.ParseUint(text, 10, 64)
+	if err != nil {
+		t.Fatal(err)
+	}
 	return seed
 }

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -88,8 +87,8 @@ func (f *fuzzed) byTegen(t *testing.T, object map[string]any) map[string]bool {
 	return out
 }
 
-// agree reports whether both verdicts are the same. Where the cluster sets a field that a rule requires and whose value the
-// rule refuses, the rule is violated in both, at different positions.
+// agree reports whether both verdicts are the same. Where the cluster sets a field that a rule requires and whose value
+// the rule refuses, the rule is violated in both, at different positions.
 func agree(a, b map[string]bool) bool {
 	files := func(rules map[string]bool) map[string]bool {
 		out := map[string]bool{}
@@ -207,7 +206,7 @@ func custom() []workload {
 
 // TestInProcess compares verdicts about custom resources, into which no API server writes defaults.
 func TestInProcess(t *testing.T) {
-	g := newGenerator(seedOf(t, os.Getenv("TEGEN_ROUNDS")))
+	g := newGenerator(seedOf(t))
 	e := newEvaluator(t)
 	verdicts, violated := 0, 0
 	for range 6 {
@@ -231,7 +230,8 @@ func TestInProcess(t *testing.T) {
 	}
 }
 
-func difference(t *testing.T, f *fuzzed, p *admissionv1.ValidatingAdmissionPolicy, o any, want, got map[string]bool) string {
+func difference(t *testing.T, f *fuzzed, p *admissionv1.ValidatingAdmissionPolicy, o any, want, got map[string]bool,
+) string {
 	t.Helper()
 	var b strings.Builder
 	seen := map[string]bool{}

@@ -184,8 +184,8 @@ func (l *lab) install(t *testing.T, f *fuzzed, namespace string) (all []installe
 	for _, b := range bindings {
 		binding, _ := b.(*admissionv1.ValidatingAdmissionPolicyBinding)
 		binding.Name, binding.Spec.PolicyName = namespace, namespace
-		if _, err := l.Client().AdmissionregistrationV1().ValidatingAdmissionPolicyBindings().Create(t.Context(), binding,
-			metav1.CreateOptions{}); err != nil {
+		api := l.Client().AdmissionregistrationV1().ValidatingAdmissionPolicyBindings()
+		if _, err := api.Create(t.Context(), binding, metav1.CreateOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -307,13 +307,13 @@ func (l *lab) compare(t *testing.T, p installed, objects []map[string]any, sum *
 func TestParity(t *testing.T) {
 	l := start(t)
 	policies := 9
-	if text := os.Getenv("TEGEN_ROUNDS"); text != "" {
+	if text := os.Getenv("TEGEN_POLICIES"); text != "" {
 		var err error
 		if policies, err = strconv.Atoi(text); err != nil {
 			t.Fatal(err)
 		}
 	}
-	g := newGenerator(seedOf(t, os.Getenv("TEGEN_ROUNDS")))
+	g := newGenerator(seedOf(t))
 	sums := map[string]*tally{}
 	excused := 0
 	var all []installed
@@ -350,7 +350,7 @@ func TestParity(t *testing.T) {
 // TestObjectParity is TestParity for rules about objects themselves.
 func TestObjectParity(t *testing.T) {
 	l := start(t)
-	g := newGenerator(seedOf(t, os.Getenv("TEGEN_ROUNDS")))
+	g := newGenerator(seedOf(t))
 	sums := map[string]*tally{}
 	for i, kind := range slices.Sorted(maps.Keys(objects)) {
 		name, group, _ := strings.Cut(kind, ".")
@@ -404,8 +404,8 @@ func (l *lab) report(t *testing.T, sums map[string]*tally) {
 	var all tally
 	for _, key := range slices.Sorted(maps.Keys(sums)) {
 		s := sums[key]
-		t.Logf("%-40s %6d objects (%d invalid), %7d verdicts, %6d violations, %4d rules fired, %d elsewhere", key, s.objects,
-			s.invalid, s.verdicts, s.violations, len(s.rules), s.elsewhere)
+		t.Logf("%-40s %6d objects (%d invalid), %7d verdicts, %6d violations, %4d rules fired, %d elsewhere", key,
+			s.objects, s.invalid, s.verdicts, s.violations, len(s.rules), s.elsewhere)
 		all.objects, all.verdicts = all.objects+s.objects, all.verdicts+s.verdicts
 		if s.objects < s.invalid || len(s.rules) < 10 {
 			t.Errorf("%s: too few objects are valid, or too few rules are violated, to tell anything", key)
@@ -486,7 +486,8 @@ func TestRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	good.Spec.Containers[0].Image = "b"
-	if _, err := pods.Update(ctx, good, metav1.UpdateOptions{}); err == nil || !strings.Contains(err.Error(), "a.cue:4") {
+	if _, err := pods.Update(ctx, good, metav1.UpdateOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "a.cue:4") {
 		t.Errorf("an image that is forbidden, in a pod that exists: %v", err)
 	}
 	good.Spec.Containers[0].Image = "c"

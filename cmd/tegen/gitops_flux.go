@@ -64,7 +64,8 @@ func newGitOpsFluxCmd(s cli.Streams) *cobra.Command {
 	addTreeFlags(cmd, &o.Options, "flux-system")
 	cmd.Flags().BoolVar(&o.Wait, "wait", false, "wait until a job's pods run, where waiting ends")
 	addOptional(cmd, &o.ServiceAccount, "service-account", "ServiceAccount", "name of a ServiceAccount to render and "+
-		"to apply the jobs as, with permissions for the kinds and namespaces of TREE alone (default: Flux's own account)")
+		"to apply the jobs as, with permissions for the kinds and namespaces of TREE alone (default: Flux's own "+
+		"account)")
 	addOptional(cmd, &o.SecretRef, "secret-ref", "Secret", "name of the Secret by which Flux logs in")
 	addOptional(cmd, &o.Provider, "provider", "cloud", "cloud by whose identity Flux logs in: aws, azure, gcp "+
 		"(registries), github (git)")

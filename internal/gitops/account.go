@@ -99,7 +99,7 @@ func (f Flux) accountNotes(folders []Folder) []string {
 	}
 	cluster, namespaced := kinds(folders)
 	notes := []string{fmt.Sprintf("the account %s/%s can apply only the kinds and namespaces of the tree: %s. For "+
-		"another kind, namespace or cluster-scoped object apply the new output of this command before the commit",
+		"another kind, namespace, role or cluster-scoped object apply the new output of this command before the commit",
 		f.Namespace, f.ServiceAccount, contents(folders, cluster, namespaced))}
 	if len(roles) > 0 {
 		notes = append(notes, fmt.Sprintf("the account %s/%s also has the permissions of the roles that it writes: %s",

@@ -34,7 +34,7 @@ func permissions(objects []Object) map[string][]rbacv1.PolicyRule {
 			continue // Flux does not apply it
 		}
 		add(o.Namespace, rule)
-		add(o.Namespace, o.escalation(objects)...)
+		add(o.Namespace, o.escalation()...)
 	}
 	for _, rules := range all {
 		slices.SortStableFunc(rules, func(a, b rbacv1.PolicyRule) int {
@@ -45,24 +45,18 @@ func permissions(objects []Object) map[string][]rbacv1.PolicyRule {
 }
 
 // escalation returns the rules without which the API server refuses an object of RBAC: who writes a role must have its
-// permissions, and who binds one must have them too, or the verb bind for it.
-func (o Object) escalation(objects []Object) []rbacv1.PolicyRule {
+// permissions. Who binds one must have them too, or the verb bind: Flux tries a binding before its role exists.
+func (o Object) escalation() []rbacv1.PolicyRule {
 	switch {
 	case o.role != nil:
 		return o.role.Rules
-	case o.ref == nil || slices.ContainsFunc(objects, o.binds): // the permissions of a role of the tree are added
-		return nil
+	case o.ref != nil:
+		return []rbacv1.PolicyRule{{
+			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{plural(o.ref.Kind)},
+			ResourceNames: []string{o.ref.Name},
+		}}
 	}
-	return []rbacv1.PolicyRule{{
-		Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{plural(o.ref.Kind)},
-		ResourceNames: []string{o.ref.Name},
-	}}
-}
-
-// binds reports whether a binding refers to a role.
-func (o Object) binds(role Object) bool {
-	return role.role != nil && role.Kind == o.ref.Kind && role.Name == o.ref.Name &&
-		(role.Kind == clusterRoleKind || role.Namespace == o.Namespace)
+	return nil
 }
 
 // mergeRule adds a rule to rules of which one may permit the same of other resources, or of objects of other names.

@@ -95,11 +95,12 @@ func TestPermissions(t *testing.T) {
 		"research": {write + "jobset.x-k8s.io jobsets "},
 		"training": {
 			"get,patch  secrets ssh", write + "batch jobs ", write + "networking.k8s.io networkpolicies ",
-			write + rbac + "rolebindings,roles ", "bind " + rbac + "clusterroles view",
+			write + rbac + "rolebindings,roles ", "bind " + rbac + "roles keygen", "bind " + rbac + "clusterroles view",
 		},
 		"": {
 			"get,list  nodes ", write + " persistentvolumes bert,shared", write + "kueue.x-k8s.io clusterqueues gpus",
 			write + rbac + "clusterroles nodes", write + rbac + "clusterrolebindings nodes",
+			"bind " + rbac + "clusterroles nodes",
 		},
 	}
 	for _, all := range []map[string][]string{got, want} {

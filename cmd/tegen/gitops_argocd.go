@@ -18,7 +18,13 @@ A sync that fails is tried again without end, with the newest revision. Fields t
 writes into jobs of its queues are left alone. There are no sync waves: one would wait for a
 suspended job for ever, and for a long one until it ends.
 
-With --plugin TREE holds the files of jobs, one each, which Argo CD renders.
+It also prints an AppProject for the Applications. The AppProject permits the repository, the
+namespaces and the kinds of TREE, and the pods of these kinds; nothing else. Apply the new
+output before a commit that adds a kind or a namespace, and after one that removes a kind.
+--project names an existing AppProject instead; Argo CD then also creates namespaces.
+
+With --plugin TREE holds the files of jobs, one each, which Argo CD renders. Their kinds are not
+known before, so the Applications are in the AppProject default, or in that of --project.
 
 --on-removal says what becomes of a job's objects when its Application is deleted: because
 its folder left git, because somebody deleted the ApplicationSet, or because a wrong --path
@@ -28,6 +34,7 @@ shows jobs as they are, once for each Argo CD.`
 const gitopsArgoCDExample = `  tegen gitops argocd rendered/eks --repo https://git.example/team/jobs | kubectl apply -f -
   tegen gitops argocd rendered/eks --repo https://git.example/team/jobs --on-removal delete
   tegen gitops argocd rendered/eks --repo oci://registry.example/team/jobs:eks
+  tegen gitops argocd rendered/eks --repo https://git.example/team/jobs --project training
   tegen gitops argocd jobs --repo https://git.example/team/jobs --plugin --overlay overlays/eks
   tegen gitops argocd config | kubectl apply --server-side -f -`
 
@@ -35,7 +42,7 @@ func newGitOpsArgoCDCmd(s cli.Streams) *cobra.Command {
 	var o gitops.ArgoCD
 	cmd := &cobra.Command{
 		Use:               "argocd TREE",
-		Short:             "Render an ApplicationSet, with an Application for each job",
+		Short:             "Render an AppProject, and an ApplicationSet with an Application for each job",
 		Long:              gitopsArgoCDLong,
 		Example:           gitopsArgoCDExample,
 		Args:              oneTree,
@@ -50,7 +57,8 @@ func newGitOpsArgoCDCmd(s cli.Streams) *cobra.Command {
 	}
 	addTreeFlags(cmd, &o.Options, "argocd")
 	flags := cmd.Flags()
-	flags.StringVar(&o.Project, "project", "default", "AppProject of the Applications")
+	addOptional(cmd, &o.Project, "project", "project", "existing AppProject of the Applications (default: one that "+
+		"is rendered for TREE; with --plugin: default)")
 	flags.StringVar(&o.Cluster, "cluster", gitops.InCluster, "name or address of the cluster to apply to")
 	flags.BoolVar(&o.Plugin, "plugin", false, "have Argo CD render the jobs whose files TREE holds, by the plugin of "+
 		"'config'")
@@ -76,6 +84,9 @@ func runGitOpsArgoCD(s cli.Streams, o gitops.ArgoCD, tree string) error {
 		if folders, err = readFolders(tree); err != nil {
 			return err
 		}
+	}
+	if err := o.CheckTree(folders); err != nil {
+		return err
 	}
 	objects, notes := gitops.ApplicationSet(o, folders)
 	return printObjects(s, objects, notes)

@@ -23,12 +23,18 @@ for Jobs, Pods and claims. Each Kustomization that waits holds one of the contro
 workers, four by default.
 
 --on-removal says what becomes of a job's objects when its Kustomization is deleted. By default
-they stay as they are.`
+they stay as they are.
+
+Flux applies jobs with its own permissions, in most clusters all. --service-account also prints
+a ServiceAccount that it applies them as, and Roles with the kinds that TREE has in each
+namespace. Cluster-scoped objects are listed by name. The namespaces must exist. Apply the new
+output before a commit that adds a kind, and after one that removes a kind.`
 
 const gitopsFluxExample = `  tegen gitops flux rendered/eks --repo https://git.example/team/jobs > clusters/eks/jobs.yaml
   tegen gitops flux rendered/eks --repo ssh://git@git.example/team/jobs --secret-ref jobs-login
   tegen gitops flux rendered/eks --repo https://git.example/team/jobs --revision refs/tags/v1
-  tegen gitops flux rendered/eks --repo oci://registry.example/team/jobs:eks --provider aws --wait`
+  tegen gitops flux rendered/eks --repo oci://registry.example/team/jobs:eks --provider aws --wait
+  tegen gitops flux rendered/eks --repo https://git.example/team/jobs --service-account jobs`
 
 func newGitOpsFluxCmd(s cli.Streams) *cobra.Command {
 	var o gitops.Flux
@@ -48,12 +54,18 @@ func newGitOpsFluxCmd(s cli.Streams) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := o.CheckTree(folders); err != nil {
+				return err
+			}
 			objects, notes := gitops.Kustomizations(o, folders)
 			return printObjects(s, objects, notes)
 		},
 	}
 	addTreeFlags(cmd, &o.Options, "flux-system")
 	cmd.Flags().BoolVar(&o.Wait, "wait", false, "wait until a job's pods run, where waiting ends")
+	addOptional(cmd, &o.ServiceAccount, "service-account", "ServiceAccount", "name of a ServiceAccount to render and "+
+		"to apply the jobs as, with permissions for the kinds and namespaces of TREE alone (default: Flux's own "+
+		"account)")
 	addOptional(cmd, &o.SecretRef, "secret-ref", "Secret", "name of the Secret by which Flux logs in")
 	addOptional(cmd, &o.Provider, "provider", "cloud", "cloud by whose identity Flux logs in: aws, azure, gcp "+
 		"(registries), github (git)")

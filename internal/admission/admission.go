@@ -19,9 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/policy"
-	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/spelling"
 )
@@ -74,7 +74,7 @@ func Export(p *policy.Policy, o Options) ([]runtime.Object, error) {
 		validations, err := p.ObjectCEL(name, "object")
 		mistakes = append(mistakes, finding.Of(err)...)
 		for _, k := range kinds[name] {
-			if refs.ClusterScoped(k.Kind) && !o.Cluster {
+			if apis.ClusterScoped(k.Kind) && !o.Cluster {
 				mistakes = append(mistakes, finding.Finding{
 					Rule: "policy/load", Level: finding.Error,
 					Message: fmt.Sprintf("object.%s: these objects are in no namespace, so that the rules would hold "+

@@ -18,7 +18,7 @@ import (
 // ArgoCD are the flags of an ApplicationSet.
 type ArgoCD struct {
 	Options
-	Project  string
+	Project  string // "" for one that is rendered
 	Cluster  string // name or address
 	SelfHeal bool
 	// Plugin has Argo CD render the jobs, whose files Path holds, through the overlay, where one is named.
@@ -32,11 +32,13 @@ const InCluster = "https://kubernetes.default.svc"
 // Check returns every mistake in the flags, a line each.
 func (a ArgoCD) Check() error {
 	errs := a.check()
-	if wrong := validation.IsDNS1123Subdomain(a.Project); len(wrong) > 0 {
+	if wrong := validation.IsDNS1123Subdomain(a.Project); a.Project != "" && len(wrong) > 0 {
 		errs = append(errs, fmt.Errorf("--project: must be the name of an AppProject, such as default, not %q",
 			a.Project))
 	}
 	if _, err := a.destination(); err != nil {
+		errs = append(errs, err)
+	} else if err := a.checkPatterns(); err != nil {
 		errs = append(errs, err)
 	}
 	switch {
@@ -76,9 +78,10 @@ const (
 	namespaceOfFolder = `{{dig "metadata" "namespace" "" .}}`
 )
 
-// ApplicationSet returns an ApplicationSet that makes an Application of each job, and what to tell the person. Of git
-// it takes every folder with a kustomization that is there; of an artifact, which Argo CD cannot list, the folders that
-// are passed in. The options have been checked.
+// ApplicationSet returns an AppProject, unless the options name one, and an ApplicationSet that makes an Application of
+// each job; and what to tell the person. Of git it takes every folder with a kustomization that is there; of an
+// artifact, which Argo CD cannot list, the folders that are passed in. The options have been checked, and the tree
+// against them.
 func ApplicationSet(a ArgoCD, folders []Folder) ([]runtime.Object, []string) {
 	to, _ := a.destination() // checked
 	spec := applicationSetSpec{
@@ -107,14 +110,18 @@ func ApplicationSet(a ArgoCD, folders []Folder) ([]runtime.Object, []string) {
 	// commit that comes after a mistake, or while a sync runs, would then not be synced (argo-cd issue 27875).
 	spec.Template.Metadata = metav1.ObjectMeta{Name: a.Name + "-" + job}
 	spec.Template.Spec = applicationSpec{
-		Project:           a.Project,
+		Project:           a.project(),
 		Source:            source,
 		Destination:       to,
 		IgnoreDifferences: ignored(),
-		SyncPolicy:        a.syncPolicy(),
+		SyncPolicy:        a.syncPolicy(folders),
 	}
 	meta := metav1.ObjectMeta{Name: a.Name, Namespace: a.Namespace}
-	return []runtime.Object{apis.New(applicationSetKind, meta, spec)}, argoNotes(folders)
+	objects := []runtime.Object{apis.New(applicationSetKind, meta, spec)}
+	if a.ownProject() { // first: Applications of a project that is missing have an error
+		objects = slices.Insert(objects, 0, a.appProject(folders))
+	}
+	return objects, a.notes(folders)
 }
 
 // fromGit finds files in the tree, and none in folders below. Argo CD's stars match slashes too, unless
@@ -135,27 +142,49 @@ func fromList(folders []Folder) []generator {
 	return []generator{{List: &list}}
 }
 
-// argoNotes are what Argo CD cannot be told by its objects: it creates the namespaces of jobs.
-func argoNotes(folders []Folder) []string {
-	var created, missing []string
-	for _, f := range folders {
-		created = append(created, f.Namespace)
-	}
-	for _, namespace := range namespaces(folders) {
-		if !slices.Contains(created, namespace) {
-			missing = append(missing, namespace)
+// createsNamespaces reports that Argo CD creates the namespaces of jobs. The project has to permit the kind Namespace
+// for that, and with it a change to each Namespace of the cluster.
+func (a ArgoCD) createsNamespaces(folders []Folder) bool {
+	return !a.ownProject() || hasNamespace(folders)
+}
+
+// notes are what Argo CD cannot be told by its objects, and what the project permits.
+func (a ArgoCD) notes(folders []Folder) (notes []string) {
+	var created []string
+	if a.createsNamespaces(folders) {
+		for _, f := range folders {
+			created = append(created, f.Namespace)
 		}
 	}
-	if len(missing) == 0 {
-		return nil
+	missing := slices.DeleteFunc(namespaces(folders), func(n string) bool { return slices.Contains(created, n) })
+	switch list := strings.Join(missing, ", "); {
+	case list == "":
+	case a.createsNamespaces(folders):
+		notes = append(notes, "Argo CD creates the namespaces of jobs alone: create "+list+" first")
+	default:
+		notes = append(notes, "create the namespaces "+list+" first: the AppProject does not permit Argo CD to do it")
 	}
-	return []string{"Argo CD creates the namespaces of jobs alone: create " + strings.Join(missing, ", ") + " first"}
+	switch {
+	case a.ownProject():
+		cluster, namespaced := permitted(folders)
+		notes = append(notes, fmt.Sprintf("the AppProject %s permits only the kinds and namespaces of the tree: %s. "+
+			"For another kind or namespace apply the new output of this command before the commit, or name an "+
+			"AppProject with --project", a.project(), contents(folders, cluster, namespaced)))
+		if len(cluster) > 0 {
+			notes = append(notes, "the AppProject names kinds, not objects: a commit can change every "+
+				kindNames(cluster)+" of the cluster")
+		}
+	case a.Project == "":
+		notes = append(notes, "the Applications are in the AppProject default, which permits everything unless you "+
+			"changed it: only the plugin knows which kinds the jobs need. Name another with --project")
+	}
+	return notes
 }
 
 // syncPolicy never gives up: a revision that failed is tried again until there is one that does not. It has no
 // Replace=true and no Force=true, which would delete a job that runs.
-func (a ArgoCD) syncPolicy() syncPolicy {
-	return syncPolicy{
+func (a ArgoCD) syncPolicy(folders []Folder) syncPolicy {
+	policy := syncPolicy{
 		Automated: automated{Prune: true, SelfHeal: a.SelfHeal},
 		Retry: retry{
 			Limit: -1, Refresh: true, // without it the revision that failed is tried, not the one that mends it
@@ -165,9 +194,12 @@ func (a ArgoCD) syncPolicy() syncPolicy {
 			"ApplyOutOfSyncOnly=true",
 			"RespectIgnoreDifferences=true",
 			"SkipDryRunOnMissingResource=true", // where a definition comes later, all else is applied
-			"CreateNamespace=true",             // which the destination names
 		},
 	}
+	if a.createsNamespaces(folders) { // which the destination names
+		policy.SyncOptions = append(policy.SyncOptions, "CreateNamespace=true")
+	}
+	return policy
 }
 
 func ignored() (all []ignoredDifferences) {

@@ -7,7 +7,18 @@ import (
 
 // The fields that are rendered of Argo CD's API (argo-cd v3.2.11, pkg/apis/application/v1alpha1).
 
-var applicationSetKind = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "ApplicationSet"}
+var (
+	applicationSetKind = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "ApplicationSet"}
+	appProjectKind     = schema.GroupVersionKind{Group: "argoproj.io", Version: "v1alpha1", Kind: "AppProject"}
+)
+
+type appProjectSpec struct {
+	Description                string             `json:"description"`
+	SourceRepos                []string           `json:"sourceRepos"`
+	Destinations               []destination      `json:"destinations"`
+	ClusterResourceWhitelist   []metav1.GroupKind `json:"clusterResourceWhitelist"`
+	NamespaceResourceWhitelist []metav1.GroupKind `json:"namespaceResourceWhitelist"`
+}
 
 type applicationSetSpec struct {
 	GoTemplate        bool                     `json:"goTemplate"`

@@ -22,11 +22,17 @@ type Flux struct {
 	SecretRef string // name of the Secret with the login, "" for none
 	Provider  string // cloud whose identity logs in, "" for none
 	Insecure  bool   // the registry speaks plain HTTP
+
+	ServiceAccount string // that applies the jobs, "" for Flux's own
 }
 
 // Check returns every mistake in the flags, a line each.
 func (f Flux) Check() error {
 	errs := f.check()
+	if wrong := validation.IsDNS1123Subdomain(f.ServiceAccount); f.ServiceAccount != "" && len(wrong) > 0 {
+		errs = append(errs, fmt.Errorf("--service-account: must be a name of lower case letters, digits, '-' and '.', "+
+			"such as jobs, not %q", f.ServiceAccount))
+	}
 	if strings.HasPrefix(f.URL, "file://") {
 		errs = append(errs, errors.New("--repo: must be https://, ssh:// or oci://: Flux runs in the cluster and "+
 			"reads no files of this machine"))
@@ -78,11 +84,14 @@ const (
 	timeout        = "5m"
 )
 
-// Kustomizations returns a source and a Kustomization for each folder, and what to tell the person. The options have
-// been checked.
+// Kustomizations returns a source, the account, if one is named, and a Kustomization for each folder; and what to tell
+// the person. The options have been checked, and the tree against them.
 func Kustomizations(f Flux, folders []Folder) (objects []runtime.Object, notes []string) {
 	source, ref := f.source()
 	objects = append(objects, source)
+	if f.ServiceAccount != "" {
+		objects, notes = append(objects, f.account(folders)...), f.accountNotes(folders)
+	}
 	for _, folder := range folders {
 		object, why := f.kustomization(folder, ref)
 		objects = append(objects, object)
@@ -90,7 +99,7 @@ func Kustomizations(f Flux, folders []Folder) (objects []runtime.Object, notes [
 			notes = append(notes, fmt.Sprintf("%s: wait: false, since %s", folder.Name, why))
 		}
 	}
-	return objects, append(notes, fluxNotes(folders)...)
+	return objects, append(notes, f.notes(folders)...)
 }
 
 // source is where Flux finds the tree.
@@ -132,11 +141,12 @@ func (f Flux) source() (runtime.Object, sourceRef) {
 func (f Flux) kustomization(folder Folder, ref sourceRef) (object runtime.Object, why string) {
 	spec := kustomizationSpec{
 		Interval: interval, RetryInterval: retryInterval, Timeout: timeout,
-		SourceRef:      ref,
-		Path:           "./" + path.Join(f.Path, folder.Name),
-		Prune:          true,
-		DeletionPolicy: "Orphan",
-		Patches:        patches(),
+		SourceRef:          ref,
+		Path:               "./" + path.Join(f.Path, folder.Name),
+		Prune:              true,
+		DeletionPolicy:     "Orphan",
+		ServiceAccountName: f.ServiceAccount,
+		Patches:            patches(),
 	}
 	if f.OnRemoval == Delete {
 		spec.DeletionPolicy = "Delete"
@@ -177,8 +187,8 @@ func patches() []patch {
 // endless says which object of a folder may be waited for until the timeout, or to the end of training; "" where none
 // is.
 func endless(folder Folder) string {
-	for _, k := range folder.Kinds {
-		switch k {
+	for _, o := range folder.Objects {
+		switch o.GroupKind {
 		case schema.GroupKind{Group: "batch", Kind: "Job"}:
 			return "Flux waits for a Job to end, and no expression changes that"
 		case schema.GroupKind{Kind: "Pod"}:
@@ -202,13 +212,15 @@ func expressions(folder Folder) (all []healthCheckExpr) {
 	return all
 }
 
-// fluxNotes are what Flux cannot be told by its objects.
-func fluxNotes(folders []Folder) (notes []string) {
-	namespace := schema.GroupKind{Kind: "Namespace"}
-	if missing := namespaces(folders); len(missing) > 0 &&
-		!slices.ContainsFunc(folders, func(f Folder) bool { return f.has(namespace) }) {
-		notes = append(notes, "Flux creates no namespaces: create "+strings.Join(missing, ", ")+" first, or set "+
-			"createNamespace in a job of each")
+// notes are what Flux cannot be told by its objects.
+func (f Flux) notes(folders []Folder) (notes []string) {
+	switch missing := strings.Join(namespaces(folders), ", "); {
+	case missing == "":
+	case f.ServiceAccount != "":
+		notes = append(notes, "create the namespaces "+missing+" before you apply this: the account has Roles in them")
+	case !hasNamespace(folders):
+		notes = append(notes, "Flux creates no namespaces: create "+missing+" first, or set createNamespace in a job "+
+			"of each")
 	}
 	var stages []string
 	for _, needed := range []struct{ object, by schema.GroupKind }{

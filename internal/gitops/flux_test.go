@@ -91,7 +91,7 @@ func TestWait(t *testing.T) {
 		"VolcanoJob": {[]schema.GroupKind{apis.VCJobKind.GroupKind()}, true, ""}, // is no Job of batch
 	} {
 		t.Run(name, func(t *testing.T) {
-			folder := Folder{Name: "a", Kinds: tc.kinds}
+			folder := Folder{Name: "a", Objects: of("", tc.kinds...)}
 			objects, notes := Kustomizations(flux(func(f *Flux) { f.Wait = true }), []Folder{folder})
 			spec := objects[1].(*apis.Custom[kustomizationSpec]).Spec
 			if spec.Wait != tc.wait || tc.wait != (len(spec.HealthCheckExprs) == 1) {
@@ -108,12 +108,20 @@ func TestWait(t *testing.T) {
 	}
 }
 
+// of are objects of these kinds.
+func of(namespace string, kinds ...schema.GroupKind) (all []Object) {
+	for _, k := range kinds {
+		all = append(all, Object{GroupKind: k, Namespace: namespace, Name: "a"})
+	}
+	return all
+}
+
 func TestFluxNotes(t *testing.T) {
 	account, pod := schema.GroupKind{Kind: "ServiceAccount"}, schema.GroupKind{Kind: "Pod"}
 	runtimes, trainJob := apis.TrainingRuntimeKind.GroupKind(), apis.TrainJobKind.GroupKind()
-	notes := strings.Join(fluxNotes([]Folder{
-		{Name: "a", Namespaces: []string{"ml"}, Kinds: []schema.GroupKind{account, pod}},
-		{Name: "b", Namespaces: []string{"nlp"}, Kinds: []schema.GroupKind{runtimes, trainJob}},
+	notes := strings.Join(flux(nil).notes([]Folder{
+		{Name: "a", Objects: of("ml", account, pod)},
+		{Name: "b", Objects: of("nlp", runtimes, trainJob)},
 	}), "\n")
 	for _, want := range []string{
 		"create ml, nlp first", "--custom-apply-stage-kinds=/ServiceAccount,trainer.kubeflow.org/TrainingRuntime",
@@ -122,9 +130,9 @@ func TestFluxNotes(t *testing.T) {
 			t.Errorf("%q is not in:\n%s", want, notes)
 		}
 	}
-	notes = strings.Join(fluxNotes([]Folder{
-		{Name: "a", Namespaces: []string{"ml"}, Kinds: []schema.GroupKind{account, {Kind: "Namespace"}}},
-		{Name: "b", Kinds: []schema.GroupKind{pod}},
+	notes = strings.Join(flux(nil).notes([]Folder{
+		{Name: "a", Objects: of("ml", account, schema.GroupKind{Kind: "Namespace"})},
+		{Name: "b", Objects: of("", pod)},
 	}), "\n")
 	if notes != "" {
 		t.Errorf("there is no need for:\n%s", notes)

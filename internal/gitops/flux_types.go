@@ -47,16 +47,17 @@ type ociRef struct {
 }
 
 type kustomizationSpec struct {
-	Interval         string            `json:"interval"`
-	RetryInterval    string            `json:"retryInterval"`
-	Timeout          string            `json:"timeout"`
-	SourceRef        sourceRef         `json:"sourceRef"`
-	Path             string            `json:"path"`
-	Prune            bool              `json:"prune"`
-	DeletionPolicy   string            `json:"deletionPolicy"`
-	Wait             bool              `json:"wait"`
-	HealthCheckExprs []healthCheckExpr `json:"healthCheckExprs,omitempty"`
-	Patches          []patch           `json:"patches"`
+	Interval           string            `json:"interval"`
+	RetryInterval      string            `json:"retryInterval"`
+	Timeout            string            `json:"timeout"`
+	SourceRef          sourceRef         `json:"sourceRef"`
+	Path               string            `json:"path"`
+	Prune              bool              `json:"prune"`
+	DeletionPolicy     string            `json:"deletionPolicy"`
+	ServiceAccountName string            `json:"serviceAccountName,omitempty"`
+	Wait               bool              `json:"wait"`
+	HealthCheckExprs   []healthCheckExpr `json:"healthCheckExprs,omitempty"`
+	Patches            []patch           `json:"patches"`
 }
 
 type sourceRef struct {

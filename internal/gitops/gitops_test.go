@@ -3,6 +3,7 @@ package gitops
 import (
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/crds"
@@ -29,7 +31,7 @@ func options() Options {
 }
 
 func argocd(edit func(*ArgoCD)) ArgoCD {
-	a := ArgoCD{Options: options(), Project: "default", Cluster: InCluster}
+	a := ArgoCD{Options: options(), Cluster: InCluster}
 	if edit != nil {
 		edit(&a)
 	}
@@ -86,6 +88,8 @@ func rendered(t *testing.T) map[string][]runtime.Object {
 	all["argocd-plugin"], _ = ApplicationSet(argocd(plugin), nil)
 	all["argocd-config-plugin"] = PluginConfig("argocd", "registry.example/tegen:1.0.0")
 	all["flux"], _ = Kustomizations(flux(nil), folders(t)[1:])
+	all["argocd-project"], _ = ApplicationSet(argocd(nil), granting(t))
+	all["flux-account"], _ = Kustomizations(flux(account), granting(t))
 	all["flux-oci-wait"], _ = Kustomizations(flux(ociFlux), folders(t))
 	return all
 }
@@ -156,7 +160,7 @@ func TestReadTree(t *testing.T) {
 	got := folders(t)
 	var names []string
 	for _, f := range got {
-		names = append(names, f.Name+" in "+strings.Join(f.Namespaces, ","))
+		names = append(names, f.Name+" in "+strings.Join(namespaces([]Folder{f}), ","))
 	}
 	if diff := cmp.Diff([]string{"bert in research", "resnet in training"}, names); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -186,22 +190,43 @@ func TestReadTree(t *testing.T) {
 }
 
 func TestNotes(t *testing.T) {
+	service := schema.GroupKind{Kind: "Service"}
+	two := []Folder{{Name: "a", Namespace: "x", Objects: slices.Concat(of("x", service), of("y", service))}}
+	named := func(a *ArgoCD) { a.Project = "ml" }
 	for _, tc := range []struct {
-		name, want string
-		folders    []Folder
+		name    string
+		edit    func(*ArgoCD)
+		folders []Folder
+		want    []string
 	}{
-		{"jobs in two namespaces", "", folders(t)},
-		{"objects in no namespace", "", []Folder{{Name: "cluster-wide"}}},
-		{"one job in two namespaces", "of jobs alone: create y first", []Folder{
-			{Name: "a", Namespace: "x", Namespaces: []string{"x", "y"}},
+		{"jobs in two namespaces", named, folders(t), nil},
+		{"objects in no namespace", named, []Folder{{Name: "cluster-wide"}}, nil},
+		{"one job in two namespaces", named, two, []string{"of jobs alone: create y first"}},
+		{"objects beside jobs", named, []Folder{
+			{Name: "a", Namespace: "x", Objects: of("x", service)},
+			{Name: "overlay", Objects: slices.Concat(of("x", service), of("z", service))},
+		}, []string{"of jobs alone: create z first"}},
+		{"own project", nil, two, []string{
+			"create the namespaces x, y first: the AppProject does not permit Argo CD to do it",
+			"the AppProject tegen-eks permits only the kinds and namespaces of the tree: Service in x, y. For another",
 		}},
-		{"objects beside jobs", "of jobs alone: create z first", []Folder{
-			{Name: "a", Namespace: "x", Namespaces: []string{"x"}}, {Name: "overlay", Namespaces: []string{"x", "z"}},
+		{"own project that permits namespaces", nil, append(two, Folder{
+			Name: "b", Namespace: "z", Objects: of("", schema.GroupKind{Kind: "Namespace"}),
+		}), []string{
+			"of jobs alone: create y first", ": Service in x, y, and cluster-scoped Namespace. For",
+			"a commit can change every Namespace of the cluster",
 		}},
+		{"plugin", plugin, nil, []string{"in the AppProject default, which permits everything unless you changed it"}},
 	} {
-		_, notes := ApplicationSet(argocd(nil), tc.folders)
-		if got := strings.Join(notes, "\n"); !strings.HasSuffix(got, tc.want) || tc.want == "" && got != "" {
-			t.Errorf("of %s: %q, want %q", tc.name, got, tc.want)
+		_, notes := ApplicationSet(argocd(tc.edit), tc.folders)
+		if len(notes) != len(tc.want) {
+			t.Errorf("of %s: %q, want %q", tc.name, notes, tc.want)
+			continue
+		}
+		for i, want := range tc.want {
+			if !strings.Contains(notes[i], want) {
+				t.Errorf("of %s: %q, want %q", tc.name, notes[i], want)
+			}
 		}
 	}
 }
@@ -223,7 +248,10 @@ func TestChecks(t *testing.T) {
 		{"pattern", "--path: must be a path below", func(a *ArgoCD) { a.Path = "rendered/*" }},
 		{"template", "--path: must be a path below", func(a *ArgoCD) { a.Path = "{{.x}}" }},
 		{"removal", "--on-removal: must be keep or delete, not \"prune\"", func(a *ArgoCD) { a.OnRemoval = "prune" }},
-		{"project", "--project: must be", func(a *ArgoCD) { a.Project = "" }},
+		{"project", "--project: must be", func(a *ArgoCD) { a.Project = "A B" }},
+		{"pattern of a repository", "as a pattern: create one", func(a *ArgoCD) { a.URL = "https://git.example/t*" }},
+		{"pattern of a cluster", "as a pattern: create one", func(a *ArgoCD) { a.Cluster = "https://[fd00::1]:6443" }},
+		{"pattern in no project", "", func(a *ArgoCD) { a.Cluster, a.Project = "https://[fd00::1]:6443", "ml" }},
 		{"plugin", "", plugin},
 		{"plugin of an artifact", "--plugin: needs a git", func(a *ArgoCD) { ociArgoCD(a); a.Plugin = true }},
 		{"overlay", "--overlay: needs --plugin", func(a *ArgoCD) { a.Overlay = "overlays/eks" }},
@@ -287,7 +315,7 @@ func TestReadJobs(t *testing.T) {
 func TestEveryCommit(t *testing.T) {
 	for _, edit := range []func(*ArgoCD){nil, plugin, ociArgoCD} {
 		objects, _ := ApplicationSet(argocd(edit), folders(t))
-		meta := objects[0].(*apis.Custom[applicationSetSpec]).Spec.Template.Metadata
+		meta := objects[len(objects)-1].(*apis.Custom[applicationSetSpec]).Spec.Template.Metadata
 		if len(meta.Annotations) > 0 {
 			t.Errorf("Applications have %v", meta.Annotations)
 		}
@@ -299,7 +327,7 @@ func TestEveryCommit(t *testing.T) {
 func TestRemoval(t *testing.T) {
 	for removal, keeps := range map[OnRemoval]bool{Keep: true, Delete: false} {
 		objects, _ := ApplicationSet(argocd(func(a *ArgoCD) { a.OnRemoval = removal }), folders(t))
-		set := objects[0].(*apis.Custom[applicationSetSpec])
+		set := objects[len(objects)-1].(*apis.Custom[applicationSetSpec])
 		if set.Spec.SyncPolicy.PreserveResourcesOnDeletion != keeps || len(set.Spec.Template.Metadata.Finalizers) > 0 {
 			t.Errorf("on removal %s: %+v", removal, set.Spec.SyncPolicy)
 		}

@@ -4,27 +4,57 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
 
+	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Folder is a folder of a rendered tree: one job, or what an overlay holds beside its jobs.
 type Folder struct {
-	Name       string
-	Namespace  string             // of the job; "" where it has none, and beside jobs
-	Namespaces []string           // sorted
-	Kinds      []schema.GroupKind // in the order of the files
+	Name      string
+	Namespace string   // of the job; "" where it has none, and beside jobs
+	Objects   []Object // in the order of the files
+}
+
+// Object is what a controller must be allowed to write.
+type Object struct {
+	schema.GroupKind
+	Namespace, Name string
+
+	role *rbacv1.ClusterRole // of a Role or ClusterRole
+	ref  *rbacv1.RoleRef     // of a RoleBinding or ClusterRoleBinding
+}
+
+// clusterScoped reports whether the object is in no namespace. One of a kind that tegen does not know is, unless it
+// names one.
+func (o Object) clusterScoped() bool {
+	return o.Namespace == "" && (apis.ClusterScoped(o.Kind) || !o.known())
+}
+
+// known reports whether the kind is one of Kubernetes itself or one that tegen renders.
+func (o Object) known() bool {
+	for gvk := range manifest.Types() {
+		if gvk.GroupKind() == o.GroupKind {
+			return true
+		}
+	}
+	return slices.ContainsFunc(apis.Kinds, func(k apis.Kind) bool { return k.GroupKind() == o.GroupKind })
 }
 
 // has reports whether the folder holds an object of a kind.
-func (f Folder) has(k schema.GroupKind) bool { return slices.Contains(f.Kinds, k) }
+func (f Folder) has(k schema.GroupKind) bool {
+	return slices.ContainsFunc(f.Objects, func(o Object) bool { return o.GroupKind == k })
+}
 
 const kustomizationFile = "kustomization.yaml"
 
@@ -88,7 +118,9 @@ func readFolder(tree fs.FS, folder, name string) (Folder, error) {
 			return f, err
 		}
 		for _, o := range objects {
-			f.add(o.Object)
+			if err := f.add(o.Object); err != nil {
+				return f, fmt.Errorf("%s: %w", path.Join(name, file), err)
+			}
 		}
 	}
 	return f, nil
@@ -139,28 +171,63 @@ func readJob(jobs fs.FS, file, name string) error {
 	return nil
 }
 
-func (f *Folder) add(object map[string]any) {
+func (f *Folder) add(object map[string]any) error {
 	version, _ := object["apiVersion"].(string)
 	kind, _ := object["kind"].(string)
 	group, _, ok := strings.Cut(version, "/")
 	if !ok {
 		group = "" // the core group has none
 	}
-	if k := (schema.GroupKind{Group: group, Kind: kind}); !f.has(k) {
-		f.Kinds = append(f.Kinds, k)
-	}
 	meta, _ := object["metadata"].(map[string]any)
-	if ns, _ := meta["namespace"].(string); ns != "" && !slices.Contains(f.Namespaces, ns) {
-		f.Namespaces = append(f.Namespaces, ns)
-		slices.Sort(f.Namespaces)
+	o := Object{GroupKind: schema.GroupKind{Group: group, Kind: kind}}
+	o.Namespace, _ = meta["namespace"].(string)
+	o.Name, _ = meta["name"].(string)
+	if err := o.readRBAC(object); err != nil {
+		return fmt.Errorf("%s %s cannot be read: %w", o.Kind, o.Name, err)
 	}
+	f.Objects = append(f.Objects, o)
+	return nil
+}
+
+// readRBAC reads which permissions the object grants. A ClusterRole has the fields of a Role, and its binding those of
+// a RoleBinding.
+func (o *Object) readRBAC(object map[string]any) error {
+	if o.Group != rbacv1.GroupName {
+		return nil
+	}
+	var into any
+	var binding rbacv1.RoleBinding
+	switch o.Kind {
+	case roleKind, clusterRoleKind:
+		o.role = &rbacv1.ClusterRole{}
+		into = o.role
+	case roleKind + "Binding", clusterRoleKind + "Binding":
+		o.ref, into = &binding.RoleRef, &binding
+	default:
+		return nil
+	}
+	return runtime.DefaultUnstructuredConverter.FromUnstructured(object, into)
+}
+
+// objects are those of all folders.
+func objects(folders []Folder) (all []Object) {
+	for _, f := range folders {
+		all = append(all, f.Objects...)
+	}
+	return all
 }
 
 // namespaces are those of all folders, sorted.
-func namespaces(folders []Folder) (all []string) {
-	for _, f := range folders {
-		all = append(all, f.Namespaces...)
+func namespaces(folders []Folder) []string {
+	all := map[string]bool{}
+	for _, o := range objects(folders) {
+		all[o.Namespace] = true
 	}
-	slices.Sort(all)
-	return slices.Compact(all)
+	delete(all, "")
+	return slices.Sorted(maps.Keys(all))
+}
+
+// hasNamespace reports whether a folder holds a Namespace.
+func hasNamespace(folders []Folder) bool {
+	return slices.ContainsFunc(folders, func(f Folder) bool { return f.has(schema.GroupKind{Kind: "Namespace"}) })
 }

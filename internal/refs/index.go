@@ -301,7 +301,7 @@ func idOf(obj runtime.Object, meta metav1.Object) id {
 	if i.name == "" {
 		i.name = meta.GetGenerateName() + "*"
 	}
-	if ClusterScoped(kind) {
+	if apis.ClusterScoped(kind) {
 		i.namespace = ""
 	}
 	return i
@@ -312,19 +312,6 @@ func orDefault(namespace string) string {
 		return "default"
 	}
 	return namespace
-}
-
-// ClusterScoped lists the built-in kinds that bundles come with and that are in no namespace.
-func ClusterScoped(kind string) bool {
-	switch kind {
-	case "PersistentVolume", "StorageClass", "Namespace", "PriorityClass", "Node",
-		"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
-		"RuntimeClass", "IngressClass", "DeviceClass", "CSIDriver",
-		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
-		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
-		return true
-	}
-	return false
 }
 
 func itoa(i int) string { return strconv.Itoa(i) }

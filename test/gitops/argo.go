@@ -227,6 +227,12 @@ func applicationStatus(o *unstructured.Unstructured) Status {
 			parts = append(parts, fmt.Sprintf("%s %s is OutOfSync", r["kind"], r["name"]))
 		}
 	}
+	results, _, _ := unstructured.NestedSlice(o.Object, "status", "operationState", "syncResult", "resources")
+	for _, entry := range results {
+		if r, ok := entry.(map[string]any); ok && r["status"] == "SyncFailed" {
+			parts = append(parts, fmt.Sprintf("%s %s: %s", r["kind"], r["name"], r["message"]))
+		}
+	}
 	s.Message = strings.Join(parts, "; ")
 	return s
 }

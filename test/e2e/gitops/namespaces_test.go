@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// severalNamespaces: jobs of one tree may be in several namespaces. Argo CD makes each, Flux none.
+// severalNamespaces: jobs of one tree may be in several namespaces, which nobody makes but a person.
 func severalNamespaces(p *place) {
 	other := p.namespace + "-2"
 	p.job("resnet")
@@ -27,13 +27,11 @@ func severalNamespaces(p *place) {
 	p.running(2)
 	bert := t.of("bert")
 	bert.namespace = other
-	if p.Name() == "Flux" {
-		bert.refused(fmt.Sprintf("namespaces %q not found", other))
-		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}
-		if _, err := p.client.CoreV1().Namespaces().Create(p.Context(), namespace, metav1.CreateOptions{}); err != nil {
-			p.Fatal(err)
-		}
+	bert.says(fmt.Sprintf("namespaces %q not found", other))
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: other}}
+	if _, err := p.client.CoreV1().Namespaces().Create(p.Context(), namespace, metav1.CreateOptions{}); err != nil {
+		p.Fatal(err)
 	}
-	bert.synced()
+	bert.mended()
 	bert.running(2)
 }

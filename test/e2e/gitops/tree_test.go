@@ -22,6 +22,7 @@ var treeCases = []testCase{
 	{row: "a broken file", run: broken},
 	{row: "a hand's suspension", run: suspendedByHand},
 	{row: "several namespaces", run: severalNamespaces},
+	{row: "another kind or namespace", run: fenced},
 	{row: "how jobs are", run: howJobsAre},
 	{row: "an artifact in a registry", run: artifact},
 	{row: "a private repository", run: private},

@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	admissionv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -102,8 +101,7 @@ func suffix(k render.Kind, named []render.Kind) string {
 }
 
 func resourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
-	plural, _ := meta.UnsafeGuessKindToResource(gvk)
-	return plural
+	return gvk.GroupVersion().WithResource(apis.Plural(gvk.Kind))
 }
 
 // objects are a policy and its binding.

@@ -2,9 +2,10 @@ package gitops
 
 import (
 	"slices"
-	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+
+	"github.com/tegen-dev/tegen/internal/apis"
 )
 
 // applyVerbs are what kustomize-controller needs of a kind (fluxcd/pkg, ssa/manager_apply.go and manager_delete.go). It
@@ -27,7 +28,7 @@ func permissions(objects []Object) map[string][]rbacv1.PolicyRule {
 		}
 	}
 	for _, o := range objects {
-		rule := rbacv1.PolicyRule{Verbs: applyVerbs, APIGroups: []string{o.Group}, Resources: []string{plural(o.Kind)}}
+		rule := rbacv1.PolicyRule{Verbs: applyVerbs, APIGroups: []string{o.Group}, Resources: []string{apis.Plural(o.Kind)}}
 		if o.clusterScoped() {
 			rule.ResourceNames = []string{o.Name}
 		} else if o.Namespace == "" {
@@ -52,7 +53,7 @@ func (o Object) escalation() []rbacv1.PolicyRule {
 		return o.role.Rules
 	case o.ref != nil:
 		return []rbacv1.PolicyRule{{
-			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{plural(o.ref.Kind)},
+			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{apis.Plural(o.ref.Kind)},
 			ResourceNames: []string{o.ref.Name},
 		}}
 	}
@@ -85,19 +86,4 @@ func union(a, b []string) []string {
 	all := slices.Concat(a, b)
 	slices.Sort(all)
 	return slices.Compact(all)
-}
-
-// plural is the resource of a kind, as Kubernetes and the projects whose kinds tegen renders form it.
-func plural(kind string) string {
-	name := strings.ToLower(kind)
-	before, isY := strings.CutSuffix(name, "y")
-	switch {
-	case name == "endpoints":
-		return name
-	case isY && strings.TrimRight(before, "aeiou") == before:
-		return before + "ies"
-	case strings.HasSuffix(name, "s"), strings.HasSuffix(name, "x"), strings.HasSuffix(name, "ch"):
-		return name + "es"
-	}
-	return name + "s"
 }

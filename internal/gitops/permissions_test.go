@@ -224,7 +224,7 @@ func TestPlural(t *testing.T) {
 		"Service": "services", "Ingress": "ingresses", "PodDisruptionBudget": "poddisruptionbudgets",
 		"ResourceClaimTemplate": "resourceclaimtemplates", "Gateway": "gateways", "LimitRange": "limitranges",
 	} {
-		if got := plural(kind); got != want {
+		if got := apis.Plural(kind); got != want {
 			t.Errorf("%s is %s, want %s", kind, got, want)
 		}
 	}
@@ -240,8 +240,8 @@ func TestPlural(t *testing.T) {
 		if err := yaml.Unmarshal(text, &crd); err != nil {
 			t.Fatal(err)
 		}
-		if names := crd.Spec.Names; plural(names.Kind) != names.Plural {
-			t.Errorf("%s: %s is %s, want %s", file, names.Kind, plural(names.Kind), names.Plural)
+		if names := crd.Spec.Names; apis.Plural(names.Kind) != names.Plural {
+			t.Errorf("%s: %s is %s, want %s", file, names.Kind, apis.Plural(names.Kind), names.Plural)
 		}
 	}
 	if absent != nil {

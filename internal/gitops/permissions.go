@@ -28,7 +28,9 @@ func permissions(objects []Object) map[string][]rbacv1.PolicyRule {
 		}
 	}
 	for _, o := range objects {
-		rule := rbacv1.PolicyRule{Verbs: applyVerbs, APIGroups: []string{o.Group}, Resources: []string{apis.Plural(o.Kind)}}
+		rule := rbacv1.PolicyRule{
+			Verbs: applyVerbs, APIGroups: []string{o.Group}, Resources: []string{apis.Plural(o.Kind)},
+		}
 		if o.clusterScoped() {
 			rule.ResourceNames = []string{o.Name}
 		} else if o.Namespace == "" {
@@ -53,8 +55,8 @@ func (o Object) escalation() []rbacv1.PolicyRule {
 		return o.role.Rules
 	case o.ref != nil:
 		return []rbacv1.PolicyRule{{
-			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName}, Resources: []string{apis.Plural(o.ref.Kind)},
-			ResourceNames: []string{o.ref.Name},
+			Verbs: []string{"bind"}, APIGroups: []string{rbacv1.GroupName},
+			Resources: []string{apis.Plural(o.ref.Kind)}, ResourceNames: []string{o.ref.Name},
 		}}
 	}
 	return nil

@@ -44,7 +44,7 @@ func BenchmarkEffective(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	job, effective := root.LookupPath(cue.ParsePath("#Job")), root.LookupPath(cue.ParsePath("#Effective"))
+	job, effective := root.LookupPath(cue.ParsePath("#TrainingJob")), root.LookupPath(cue.ParsePath("#Effective"))
 	text := fmt.Appendf(nil, smallJob, "a")
 	for b.Loop() {
 		file, err := cueyaml.Extract("a.yaml", text)

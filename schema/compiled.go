@@ -28,7 +28,7 @@ func compileFiles() *structural.Compiler {
 }
 
 func compileJob(c *structural.Compiler) *structural.Schema {
-	job := c.Definition("#Job")
+	job := c.Definition("#TrainingJob")
 	if err := structural.AddDefaults(job, cueFiles, "defaults.cue"); err != nil {
 		panic(fmt.Errorf("compiling the schema: %w", err))
 	}

@@ -58,6 +58,7 @@ func (c *Checker) Check(n *Node, s *Schema, p *Place, parent Position) {
 		c.markInvalid(n)
 		return
 	case s.Kind == yamldoc.List:
+		c.limits(n, s.limits, p)
 		for i, item := range n.Items {
 			c.Check(item, s.Elem, p.At(i), item.At)
 		}
@@ -96,8 +97,12 @@ func (c *Checker) mapping(n *Node, s *Schema, p *Place, parent Position) {
 	for _, e := range n.Fields {
 		at := p.Key(e.Key)
 		if s.Elem != nil {
-			if !s.keys.allows(&Node{Kind: yamldoc.String, Text: e.Key}) {
-				c.fail(e.At, at, "format", "is not a key: %s", s.keys.words())
+			if key := (&Node{Kind: yamldoc.String, Text: e.Key}); !s.keys.allows(key) {
+				m, found := s.keys.refusal(key)
+				if !found {
+					m = message{"format", "is not a key: " + s.keys.words()}
+				}
+				c.fail(e.At, at, m.Rule, "%s", m.Text)
 				c.markInvalid(e.Value)
 			}
 			c.Check(e.Value, s.Elem, at, e.At)
@@ -149,6 +154,10 @@ func (c *Checker) scalar(n *Node, s *scalar, p *Place) {
 		s.allows(&Node{Kind: yamldoc.String, Text: n.Text}):
 		c.fail(n.At, p, "type", "must be a string, not %s: write %q with quotes", KindWord(n.Kind), n.Text)
 	default:
+		if m, found := s.refusal(n); found {
+			c.fail(n.At, p, m.Rule, "%s", m.Text)
+			return
+		}
 		rule, hint := "format", ""
 		if enum != nil {
 			rule = "enum"

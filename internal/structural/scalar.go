@@ -50,6 +50,31 @@ func (s *scalar) words() string { return s.known().Must }
 // kindFits says whether a YAML value is of a kind that the definition allows at all.
 func (s *scalar) kindFits(k yamldoc.Kind) bool { return s.known().Kinds.has(k) }
 
+// AllowsKey says whether a mapping of names to values may have a key. Of one that it may not have it returns the rule,
+// such as reserved.
+func (s *Schema) AllowsKey(key string) (ok bool, rule string) {
+	n := &Node{Kind: yamldoc.String, Text: key}
+	if s.keys == nil || s.keys.allows(n) {
+		return true, ""
+	}
+	if m, found := s.keys.refusal(n); found {
+		return false, m.Rule
+	}
+	return false, "format"
+}
+
+// refusal is the message of the definition about a value that it does not accept, where it has one.
+func (s *scalar) refusal(n *Node) (m message, found bool) {
+	r := s.known()
+	if r.Rule == nil || !r.Kinds.has(n.Kind) {
+		return message{}, false
+	}
+	if m := r.Rule.refusal(value{n.Kind, n.Text}); m != nil {
+		return *m, true
+	}
+	return message{}, false
+}
+
 // allows says whether the definition accepts the value.
 func (s *scalar) allows(n *Node) bool {
 	r := s.known()

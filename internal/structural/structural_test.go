@@ -37,9 +37,9 @@ const definitions = `package zoo
 	after?: int
 }
 
-#Home: {
-	@oneof(cage,field)
+#Home: matchN(<=1, [{cage!: _}, {field!: _}]) & #House
 
+#House: {
 	// Number of a cage.
 	cage?: int
 	// Size of a field.

@@ -24,7 +24,7 @@ var (
 )
 
 func compileFiles() *structural.Compiler {
-	return structural.NewCompiler(cueFiles, formats, "job.cue", "environment.cue")
+	return structural.NewCompiler(cueFiles, formats, "job.cue", "refusals.cue", "environment.cue")
 }
 
 func compileJob(c *structural.Compiler) *structural.Schema {

@@ -25,7 +25,7 @@ import (
 func cuePackage(t *testing.T) (*cue.Context, cue.Value) {
 	t.Helper()
 	ctx := cuecontext.New()
-	root, err := structural.Evaluate(ctx, cueFiles, "job.cue", "environment.cue", "defaults.cue")
+	root, err := structural.Evaluate(ctx, cueFiles, "job.cue", "refusals.cue", "environment.cue", "defaults.cue")
 	if err != nil {
 		t.Fatal(err)
 	}

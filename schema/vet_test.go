@@ -12,7 +12,7 @@ import (
 
 // leastRefused is how many of the invalid fixtures the CUE definitions refuse without tegen. Raise it when a rule moves
 // from Go to CUE, or when a new fixture breaks a definition; never lower it.
-const leastRefused = 202
+const leastRefused = 255
 
 // TestCUEAlone counts the files of fixtures/invalid that 'cue vet' refuses: each document is evaluated with the
 // definition of its kind, and one of another kind, or of none, as a TrainingJob. A file that CUE cannot read as YAML,

@@ -72,8 +72,7 @@ func (c *Compiler) schema(v cue.Value) *Schema {
 	case cue.StructKind:
 		return c.mapping(v)
 	case cue.ListKind:
-		elem := c.schema(v.LookupPath(cue.MakePath(cue.AnyIndex)))
-		return &Schema{Kind: yamldoc.List, Elem: elem, limits: limitsOf(v)}
+		return &Schema{Kind: yamldoc.List, Elem: c.schema(elemOf(v)), limits: limitsOf(v)}
 	case cue.TopKind:
 		return &Schema{Kind: yamldoc.Map, open: true}
 	default:

@@ -11,7 +11,7 @@ type limits struct {
 	Least    int     `json:"least,omitempty"`
 	Few      message `json:"few,omitzero"` // of a list with fewer items
 	Most     int     `json:"most,omitempty"`
-	Many     message `json:"many,omitzero"`     // of a list with more items
+	Many     message `json:"many,omitzero"`      // of a list with more items
 	Distinct bool    `json:"distinct,omitempty"` // of scalars: none is listed twice
 }
 
@@ -21,27 +21,26 @@ type message struct {
 	Text string `json:"text"` // with {} for what is refused
 }
 
-// about is the text of a message about something.
-func (m message) about(refused string) string { return strings.ReplaceAll(m.Text, "{}", refused) }
+// about is a message about something.
+func (m message) about(refused string) message {
+	return message{m.Rule, strings.ReplaceAll(m.Text, "{}", refused)}
+}
 
 func (c *Checker) limits(n *Node, l *limits, p *Place) {
-	count := len(n.Items)
-	switch {
-	case l == nil:
+	if l == nil {
 		return
-	case count < l.Least:
-		c.fail(n.At, p, l.Few.Rule, "%s", l.Few.about(strconv.Itoa(count)))
-	case l.Most > 0 && count > l.Most:
-		c.fail(n.At, p, l.Many.Rule, "%s", l.Many.about(strconv.Itoa(count)))
 	}
-	if !l.Distinct {
-		return
+	switch count := len(n.Items); {
+	case count < l.Least:
+		c.refuse(n.At, p, l.Few.about(strconv.Itoa(count)))
+	case l.Most > 0 && count > l.Most:
+		c.refuse(n.At, p, l.Many.about(strconv.Itoa(count)))
 	}
 	var seen []value
 	for i, item := range n.Items {
 		v := value{item.Kind, item.Text}
-		if slices.Contains(seen, v) {
-			c.fail(item.At, p.At(i), "duplicate", "%s is listed twice", v.Text)
+		if l.Distinct && slices.Contains(seen, v) {
+			c.refuse(item.At, p.At(i), message{"duplicate", v.Text + " is listed twice"})
 		}
 		seen = append(seen, v)
 	}

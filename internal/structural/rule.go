@@ -76,11 +76,12 @@ func (r *rule) accepts(v value) bool {
 // message does not hold either.
 func (r *rule) refusal(v value) *message {
 	if r.Refusal != nil {
-		m := &message{r.Refusal.Rule, r.Refusal.about(v.Text)}
+		text := v.Text
 		if r.Without != "" {
-			m.Text = r.Refusal.about(pattern(r.Without).FindString(v.Text))
+			text = pattern(r.Without).FindString(text)
 		}
-		return m
+		m := r.Refusal.about(text)
+		return &m
 	}
 	var first *message
 	for _, part := range r.All {

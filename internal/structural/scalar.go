@@ -50,17 +50,19 @@ func (s *scalar) words() string { return s.known().Must }
 // kindFits says whether a YAML value is of a kind that the definition allows at all.
 func (s *scalar) kindFits(k yamldoc.Kind) bool { return s.known().Kinds.has(k) }
 
-// AllowsKey says whether a mapping of names to values may have a key. Of one that it may not have it returns the rule,
-// such as reserved.
-func (s *Schema) AllowsKey(key string) (ok bool, rule string) {
-	n := &Node{Kind: yamldoc.String, Text: key}
-	if s.keys == nil || s.keys.allows(n) {
-		return true, ""
+// Refusal is the rule, such as reserved, by which the definition refuses a string that has the right form; "" where it
+// does not.
+func (s *Schema) Refusal(text string) string { return s.scalar.refusedBy(text) }
+
+// KeyRefusal is Refusal for a key of a mapping of names to values.
+func (s *Schema) KeyRefusal(key string) string { return s.keys.refusedBy(key) }
+
+func (s *scalar) refusedBy(text string) string {
+	n := &Node{Kind: yamldoc.String, Text: text}
+	if m, found := s.refusal(n); found && !s.allows(n) {
+		return m.Rule
 	}
-	if m, found := s.keys.refusal(n); found {
-		return false, m.Rule
-	}
-	return false, "format"
+	return ""
 }
 
 // refusal is the message of the definition about a value that it does not accept, where it has one.

@@ -160,7 +160,7 @@ func attribute(v cue.Value, name string) string {
 			return text
 		}
 	}
-	if op, args := v.Expr(); op == cue.AndOp {
+	if op, args := cue.Dereference(v).Expr(); op == cue.AndOp {
 		for _, a := range args {
 			if text := attribute(a, name); text != "" {
 				return text

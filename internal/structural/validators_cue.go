@@ -4,6 +4,7 @@ package structural
 
 import (
 	"fmt"
+	"strings"
 
 	"cuelang.org/go/cue"
 )
@@ -33,6 +34,16 @@ func kindOf(v cue.Value) cue.Kind {
 		}
 	}
 	return kind
+}
+
+// elemOf is what a definition allows for each item of a list.
+func elemOf(v cue.Value) cue.Value {
+	for _, part := range append([]cue.Value{v}, conjuncts(v)...) {
+		if elem := part.LookupPath(cue.MakePath(cue.AnyIndex)); elem.Exists() {
+			return elem
+		}
+	}
+	panic(fmt.Errorf("compiling the schema: %v is a list of nothing", v))
 }
 
 // calls are the validators of a conjunction, such as list.MinItems(1), by name, with their arguments.
@@ -88,16 +99,20 @@ func limitsOf(v cue.Value) *limits {
 	return &l
 }
 
-// messageOf is an attribute with a rule and a text: @few(requires,"names no port: write those of the connections").
+// messageOf is an attribute with a rule and a text: @few(requires,"names no port: write those of the connections"). A
+// long text is given in pieces.
 func messageOf(v cue.Value, name string) message {
 	a := v.Attribute(name)
-	rule, err := a.String(0)
-	if err != nil {
-		panic(fmt.Errorf("compiling the schema: @%s: %w", name, err))
+	if a.NumArgs() < 2 {
+		panic(fmt.Errorf("compiling the schema: %v has no @%s(rule,\"text\")", v.Path(), name))
 	}
-	text, err := a.String(1)
-	if err != nil {
-		panic(fmt.Errorf("compiling the schema: @%s: %w", name, err))
+	var texts []string
+	for i := range a.NumArgs() {
+		text, err := a.String(i)
+		if err != nil {
+			panic(fmt.Errorf("compiling the schema: @%s: %w", name, err))
+		}
+		texts = append(texts, text)
 	}
-	return message{rule, text}
+	return message{texts[0], strings.Join(texts[1:], "")}
 }

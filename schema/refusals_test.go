@@ -67,8 +67,8 @@ func TestRefusals(t *testing.T) {
 		{
 			fieldAt(t, "storage", "mountPath"), "reserved",
 			[]string{
-				"/", "/.", "/dev", "/dev/", "/dev/./shm", "/dev/shm/.", "/./tmp", "/proc", "/sys/", "/tegen", "/tegen/data",
-				"/./tegen/data",
+				"/", "/.", "/dev", "/dev/", "/dev/./shm", "/dev/shm/.", "/./tmp", "/proc", "/sys/", "/tegen",
+				"/tegen/data", "/./tegen/data",
 			},
 			[]string{"/dev/shm2", "/dev2", "/data/tmp", "/tegenx", "/tmp/data", "/proc/x", "/.tmp"},
 		},

@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 
 	"cuelang.org/go/cue"
@@ -36,6 +38,13 @@ func TestCUEAlone(t *testing.T) {
 			refused, leastRefused)
 	case refused >= leastRefused+20: // fixtures of several branches meet here
 		t.Errorf("CUE refuses %d invalid fixtures: raise leastRefused, which is %d", refused, leastRefused)
+	}
+	page, err := os.ReadFile("../docs/cue.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := fmt.Sprintf("refuse at least %d of them", leastRefused); !strings.Contains(string(page), want) {
+		t.Errorf("docs/cue.md does not have %q", want)
 	}
 	for _, file := range fixtures(t, "valid") {
 		documents, err := readCUE(ctx, file)

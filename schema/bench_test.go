@@ -40,7 +40,7 @@ func BenchmarkLoad(b *testing.B) {
 // BenchmarkEffective is what a job would cost if CUE evaluated all of it: the reason that it does not.
 func BenchmarkEffective(b *testing.B) {
 	ctx := cuecontext.New()
-	root, err := structural.Evaluate(ctx, cueFiles, "job.cue", "environment.cue", "defaults.cue")
+	root, err := structural.Evaluate(ctx, cueFiles, "job.cue", "refusals.cue", "environment.cue", "defaults.cue")
 	if err != nil {
 		b.Fatal(err)
 	}

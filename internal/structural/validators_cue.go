@@ -25,12 +25,12 @@ func conjuncts(v cue.Value) (all []cue.Value) {
 // be empty, has that of a part.
 func kindOf(v cue.Value) cue.Kind {
 	kind := v.IncompleteKind()
+	if kind != cue.BottomKind {
+		return kind
+	}
 	for _, part := range conjuncts(v) {
-		if kind != cue.BottomKind {
-			break
-		}
-		if part.IncompleteKind() != cue.TopKind {
-			kind = part.IncompleteKind()
+		if k := part.IncompleteKind(); k != cue.TopKind && k != cue.BottomKind {
+			return k
 		}
 	}
 	return kind
@@ -38,7 +38,10 @@ func kindOf(v cue.Value) cue.Kind {
 
 // elemOf is what a definition allows for each item of a list.
 func elemOf(v cue.Value) cue.Value {
-	for _, part := range append([]cue.Value{v}, conjuncts(v)...) {
+	if elem := v.LookupPath(cue.MakePath(cue.AnyIndex)); elem.Exists() {
+		return elem
+	}
+	for _, part := range conjuncts(v) {
 		if elem := part.LookupPath(cue.MakePath(cue.AnyIndex)); elem.Exists() {
 			return elem
 		}

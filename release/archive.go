@@ -90,7 +90,7 @@ func (r *release) writeArchive(ctx context.Context, name string, p platform, mad
 		return fmt.Errorf("the program calls itself %q of the commit %q, not %s of %s", info.Version, info.Revision,
 			r.version, r.commit)
 	}
-	r.golang = info.GoVersion
+	r.golang, r.time = info.GoVersion, info.Time
 	files, err := r.archived(ctx, name, p, file)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"github.com/tegen-dev/tegen/images"
 	"github.com/tegen-dev/tegen/images/program"
@@ -47,7 +48,8 @@ type release struct {
 	work   string            // programs, while it is made
 	link   map[string]string // what is linked into tegen
 	pushed []image
-	golang string // the version of Go that the programs are compiled with
+	golang string    // the version of Go that the programs are compiled with
+	time   time.Time // of the commit
 	stdout io.Writer
 }
 
@@ -83,7 +85,8 @@ func (o options) make(ctx context.Context, stdout io.Writer) error {
 func (r *release) write(ctx context.Context, dir string) error {
 	r.dir = dir
 	for _, part := range []func(context.Context) error{
-		r.writeImages, r.writeArchives, r.writeManifests, r.writeNotes, r.writeProvenance, r.writeChecksums,
+		r.writeImages, r.writeArchives, r.writeModule, r.writeManifests, r.writeNotes, r.writeProvenance,
+		r.writeChecksums,
 	} {
 		if err := part(ctx); err != nil {
 			return err

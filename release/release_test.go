@@ -42,6 +42,9 @@ func sample(t *testing.T) string {
 		"internal/names/names.go": "package names\n\nvar ReleasedRendezvous, ReleasedScheduler string\n",
 		"cmd/tegen/main.go": imports + "\n\t\"github.com/tegen-dev/tegen/internal/names\"\n)\n\n" +
 			"func main() { " + prints + ", names.ReleasedRendezvous, names.ReleasedScheduler) }\n",
+		"schema/job.cue":               "package schema\n\n#TrainingJob: kind!: string\n",
+		"schema/cue.mod/module.cue":    "module: \"tegen.dev/schema@v1\"\nlanguage: version: \"v0.17.0\"\n",
+		"schema/definitions.json":      "{}\n",
 		"cmd/tegen-rendezvous/main.go": plain, "cmd/tegen-scheduler/main.go": plain,
 	} {
 		write(t, filepath.Join(dir, name), text)
@@ -143,6 +146,7 @@ func TestRelease(t *testing.T) {
 		"provenance.json",
 		"tegen-rendezvous" + here + ".spdx.json", "tegen-rendezvous" + here + ".tar.gz",
 		"tegen-rendezvous-v1.2.3-windows-amd64.spdx.json", "tegen-rendezvous-v1.2.3-windows-amd64.zip",
+		"tegen-schema-v1.2.3.zip",
 		"tegen" + here + ".spdx.json", "tegen" + here + ".tar.gz",
 		"tegen-v1.2.3-windows-amd64.spdx.json", "tegen-v1.2.3-windows-amd64.zip",
 		"trainingjob.schema.json",

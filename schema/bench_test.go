@@ -40,11 +40,11 @@ func BenchmarkLoad(b *testing.B) {
 // BenchmarkEffective is what a job would cost if CUE evaluated all of it: the reason that it does not.
 func BenchmarkEffective(b *testing.B) {
 	ctx := cuecontext.New()
-	root, err := structural.Evaluate(ctx, cueFiles, "job.cue", "environment.cue", "defaults.cue")
+	root, err := structural.Evaluate(ctx, cueFiles, "job.cue", "refusals.cue", "environment.cue", "defaults.cue")
 	if err != nil {
 		b.Fatal(err)
 	}
-	job, effective := root.LookupPath(cue.ParsePath("#Job")), root.LookupPath(cue.ParsePath("#Effective"))
+	job, effective := root.LookupPath(cue.ParsePath("#TrainingJob")), root.LookupPath(cue.ParsePath("#Effective"))
 	text := fmt.Appendf(nil, smallJob, "a")
 	for b.Loop() {
 		file, err := cueyaml.Extract("a.yaml", text)

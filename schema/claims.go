@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// ClaimOfAccelerators is what pods call the claim of the devices of resources.deviceClass.
+// ClaimOfAccelerators is what pods call the claim of the devices of resources.deviceClass. refusals.cue reserves it.
 const ClaimOfAccelerators = "accelerators"
 
 // unclaimed is a target whose controller or definition loses the claims of pods.
@@ -39,19 +39,6 @@ func (s *Spec) ClaimsVersion() string {
 func (r *validation) deviceClaims() {
 	const at = "spec.resources.deviceClass"
 	res := &r.Spec.Resources
-	for i, name := range res.Claims {
-		if name == ClaimOfAccelerators {
-			r.fail(fmt.Sprintf("spec.resources.claims[%d]", i), "reserved", "pods call the claim of deviceClass %q: "+
-				"give the template another name", name)
-		}
-		if i > 0 && strings.Contains("\n"+strings.Join(res.Claims[:i], "\n")+"\n", "\n"+name+"\n") {
-			r.fail(fmt.Sprintf("spec.resources.claims[%d]", i), "duplicate", "%s is claimed twice", name)
-		}
-	}
-	if len(res.DeviceSelectors) > 32 {
-		r.fail("spec.resources.deviceSelectors", "range", "%d expressions: an API server takes 32 at most",
-			len(res.DeviceSelectors))
-	}
 	for i, text := range res.DeviceSelectors {
 		if len(text) > 10<<10 { // resource.k8s.io/v1, CELSelectorExpressionMaxLength
 			r.fail(fmt.Sprintf("spec.resources.deviceSelectors[%d]", i), "range", "%d bytes: an API server takes "+

@@ -2,8 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -29,9 +27,7 @@ func (g *Git) SSH() bool { return !strings.HasPrefix(g.Repository, "https://") }
 var codeRules = []rule{
 	{(*validation).codePlace, "code storage"},
 	{(*validation).codeKey, "code"},
-	{(*validation).codeRepository, "code"},
 	{(*validation).codeReach, "code network"},
-	{(*validation).codeRef, "code"},
 }
 
 // codePlace refuses a directory that is something else's.
@@ -49,9 +45,6 @@ func (r *validation) codePlace() {
 				"among code that is mounted for reading alone: mount one of them elsewhere", i, v.MountPath)
 		}
 	}
-	if slices.Contains(taken, own) || own == "" || strings.HasPrefix(own, "/tegen/") {
-		r.fail(at, "reserved", "%s belongs to the system or to tegen: mount elsewhere", r.Spec.Code.MountPath)
-	}
 }
 
 // codeKey asks for the key without which no host lets anybody in by ssh.
@@ -59,16 +52,6 @@ func (r *validation) codeKey() {
 	if c := r.Spec.Code; c != nil && c.Git != nil && c.Git.SSH() && c.Git.Secret == "" {
 		r.fail("spec.code.git.secret", "requires", "%s is reached by ssh, which needs a key: name a Secret with "+
 			"ssh-privatekey and known_hosts, or give the URL for https", c.Git.Repository)
-	}
-}
-
-// codeRepository refuses what was meant for something else to fill in.
-func (r *validation) codeRepository() {
-	if c := r.Spec.Code; c != nil && c.Git != nil {
-		if m := variable.FindString(c.Git.Repository); m != "" {
-			r.fail("spec.code.git.repository", "placeholder",
-				"variables such as %s are not expanded here: write the value", m)
-		}
 	}
 }
 
@@ -98,18 +81,6 @@ func (g *Git) port() int32 {
 	}
 	return 443
 }
-
-// codeRef refuses a commit in short: hosts know names and whole commits alone.
-func (r *validation) codeRef() {
-	if c := r.Spec.Code; c != nil && c.Git != nil && abbreviated.MatchString(c.Git.Ref) &&
-		len(c.Git.Ref) >= 7 && len(c.Git.Ref) < 40 {
-		r.fail("spec.code.git.ref", "format", "%s is part of a commit, which no git host finds: write all of its 40 "+
-			"digits", c.Git.Ref)
-	}
-}
-
-// abbreviated is a commit in short, with a digit, unlike words of the letters a to f.
-var abbreviated = regexp.MustCompile("^[0-9a-f]*[0-9][0-9a-f]*$")
 
 // codeNotes tell of code that may change while a job runs.
 func (s *Spec) codeNotes() []string {

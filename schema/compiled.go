@@ -24,11 +24,11 @@ var (
 )
 
 func compileFiles() *structural.Compiler {
-	return structural.NewCompiler(cueFiles, formats, "job.cue", "environment.cue")
+	return structural.NewCompiler(cueFiles, formats, "job.cue", "refusals.cue", "environment.cue")
 }
 
 func compileJob(c *structural.Compiler) *structural.Schema {
-	job := c.Definition("#Job")
+	job := c.Definition("#TrainingJob")
 	if err := structural.AddDefaults(job, cueFiles, "defaults.cue"); err != nil {
 		panic(fmt.Errorf("compiling the schema: %w", err))
 	}

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,6 +28,25 @@ func TestGoldenDefinitions(t *testing.T) {
 	again, err := structural.Pack(unpacked...)
 	if err != nil || !bytes.Equal(data, again) {
 		t.Errorf("packed again they are %d bytes, not %d: %v", len(again), len(data), err)
+	}
+}
+
+// stale is an error where the file of definitions is not what the CUE files define. Without it, the tests that compare
+// CUE with Go would report a new field as missing in CUE.
+func stale(file []byte) error {
+	data, err := structural.Pack(compiledJob(), compiledEnvironment())
+	if err == nil && !bytes.Equal(data, file) {
+		err = errors.New("schema/definitions.json is older than the CUE files: run 'make golden'")
+	}
+	return err
+}
+
+// TestStaleDefinitions: a file that was not written anew after a change of the CUE files is an error with the command
+// that writes it.
+func TestStaleDefinitions(t *testing.T) {
+	changed := bytes.Replace(definitions, []byte(`"name":"replicas"`), []byte(`"name":"copies"`), 1)
+	if err := stale(changed); err == nil || !strings.Contains(err.Error(), "make golden") {
+		t.Errorf("a renamed field: %v", err)
 	}
 }
 

@@ -145,15 +145,22 @@ func (r *validation) podKeys(p patch) {
 		switch {
 		case key == "worker" && r.Spec.Target != TargetPods,
 			strings.HasPrefix(key, "app.kubernetes.io/") && key != names.LabelComponent && key != names.LabelManagedBy:
-		case isReserved(key):
+		case reservedKey("labels", key):
 			r.failKey(p.at+".metadata.labels", key, "reserved", "tegen or a controller sets it, and Services, budgets "+
 				"and policies find pods by it: choose another key")
 		}
 	}
 	for key := range p.Metadata.Annotations {
 		r.key(p.at+".metadata.annotations", key)
-		r.annotation(p.at+".metadata.annotations", key)
+		if reservedKey("annotations", key) {
+			r.failKey(p.at+".metadata.annotations", key, "reserved", "is set by tegen: choose another key")
+		}
 	}
+}
+
+// reservedKey says whether the definitions refuse a key of metadata because tegen or a controller sets it.
+func reservedKey(field, key string) bool {
+	return jobSchema().Field("metadata").Schema.Field(field).Schema.KeyRefusal(key) == "reserved"
 }
 
 // key refuses what no API server takes, in a mapping that the schema leaves open.

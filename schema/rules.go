@@ -30,7 +30,7 @@ type rule struct {
 // most of them, but not in words that name both sides, and not at the price of a comparison.
 var rules = slices.Concat([]rule{
 	{(*validation).target, "framework target"},
-	{(*validation).names, "metadata createNamespace workload"},
+	{(*validation).names, "metadata createNamespace"},
 	{(*validation).recreated, "metadata"},
 	{(*validation).hooks, "gitops target workload podTemplate roles"},
 	{(*validation).program, "framework launcher bytescheduler.mode mpi.launch command args script"},
@@ -121,12 +121,6 @@ func (r *validation) failKey(mapping, key, rule, format string, args ...any) {
 // isSet says whether somebody wrote the field, be it the author or an environment.
 func (r *validation) isSet(dotted string) bool { return r.root.IsSet(dotted) }
 
-// reservedLabels are keys that tegen or a controller sets itself.
-var reservedLabels = []string{
-	"app.kubernetes.io/", "tegen.dev/", "batch.kubernetes.io/", "statefulset.kubernetes.io/",
-	"controller-uid", "job-name", "worker",
-}
-
 func (r *validation) names() {
 	switch ns := r.Metadata.Namespace; {
 	case !r.Spec.CreateNamespace:
@@ -136,33 +130,6 @@ func (r *validation) names() {
 		r.fail("spec.createNamespace", "requires", "namespace %s belongs to Kubernetes or to a controller, and its "+
 			"Pod Security label would change, which can stop their pods: set another metadata.namespace, or leave "+
 			"this out", ns)
-	}
-	r.keys("metadata", r.Metadata.Labels, r.Metadata.Annotations)
-	r.keys("spec.workload", r.Spec.Workload.Labels, r.Spec.Workload.Annotations)
-}
-
-// keys refuses labels and annotations that tegen or a controller sets.
-func (r *validation) keys(at string, labels, annotations map[string]string) {
-	for key := range labels {
-		if isReserved(key) {
-			r.failKey(at+".labels", key, "reserved", "is set by tegen: choose another key")
-		}
-	}
-	for key := range annotations {
-		r.annotation(at+".annotations", key)
-	}
-}
-
-// isReserved says whether tegen or a controller sets a label.
-func isReserved(key string) bool {
-	return slices.ContainsFunc(reservedLabels, func(reserved string) bool {
-		return key == reserved || strings.HasSuffix(reserved, "/") && strings.HasPrefix(key, reserved)
-	})
-}
-
-func (r *validation) annotation(mapping, key string) {
-	if strings.HasPrefix(key, "tegen.dev/") {
-		r.failKey(mapping, key, "reserved", "is set by tegen: choose another key")
 	}
 }
 
@@ -199,14 +166,6 @@ func (r *validation) script() {
 	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.LaunchedBy() != "":
 		r.fail("spec.script.fetch", "requires",
 			"%s starts the processes, never the image's entrypoint: use initContainer", r.Spec.LaunchedBy())
-	}
-	if m := variable.FindString(s.S3); m != "" {
-		r.fail("spec.script.s3", "placeholder",
-			"variables such as %s are not expanded here: write the value", m)
-	}
-	if upward.MatchString(s.S3) {
-		r.fail("spec.script.s3", "format",
-			"ends in '.' or '..', which is no name of a file: end it with the script's name")
 	}
 	if s.S3 != "" && r.Spec.Identity == nil {
 		r.fail("spec.script.s3", "requires",
@@ -362,7 +321,6 @@ func (r *validation) failure() {
 					"entrypoint, or 1", code)
 		}
 	}
-	r.differentCodes("spec.failure", f.FatalExitCodes)
 	for field, set := range map[string]bool{
 		"fatalExitCodes": len(f.FatalExitCodes) > 0, "ignoreDisruptions": f.IgnoreDisruptions,
 		"restartsPerWorker": f.RestartsPerWorker != nil && !r.Spec.LeavesFailed(),

@@ -3,7 +3,6 @@ package schema
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -113,9 +112,6 @@ func (r *validation) companionPods() {
 // authorities of its own.
 func (r *validation) companionEtcd(e *CompanionEtcd) {
 	const at = "spec.rendezvous.companion.etcd"
-	if len(e.Endpoints) == 0 {
-		r.fail(at+".endpoints", "requires", "is empty: name at least one endpoint")
-	}
 	for i, endpoint := range e.Endpoints {
 		path := fmt.Sprintf("%s.endpoints[%d]", at, i)
 		switch https := strings.HasPrefix(endpoint, "https:"); {
@@ -124,9 +120,6 @@ func (r *validation) companionEtcd(e *CompanionEtcd) {
 				"https needs companion.etcd.tls: the companion's image has no CA certificates")
 		case !https && e.TLS != nil:
 			r.fail(path, "requires", "companion.etcd.tls is for https, and this is http: write https, or leave tls out")
-		}
-		if n, err := strconv.Atoi(endpoint[strings.LastIndex(endpoint, ":")+1:]); err != nil || n < 1 || n > 65535 {
-			r.fail(path, "range", "the port must be from 1 to 65535")
 		}
 	}
 	switch {
@@ -160,7 +153,7 @@ func (r *validation) tegenLauncher() {
 			instead)
 	}
 	for key := range s.Rendezvous.Conf {
-		if confKeys[key] == "" && key != "password" && !slices.Contains(names.LauncherConf, key) {
+		if !slices.Contains(names.LauncherConf, key) {
 			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s",
 				strings.Join(names.LauncherConf, ", "))
 		}

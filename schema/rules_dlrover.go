@@ -17,26 +17,15 @@ var dlroverRules = []rule{
 // dlroverName is the longest name for which elasticjob-<name>-dlrover-master, a Service, has 63 characters.
 const dlroverName = 37
 
-// dlrover holds the settings of DLRover together. Of the strategies, its master on Kubernetes ends at any but two, and
-// CustomStrategy without servers is none of these (v0.4.9 to v0.6.1, dlrover/python/master/node/dist_job_manager.py).
+// dlrover holds the settings of DLRover together.
 func (r *validation) dlrover() {
 	d, w := &r.Spec.DLRover, &r.Spec.Workers
 	if r.Spec.Framework != FrameworkDLRover {
 		return
 	}
-	switch {
-	case d.Brain != "" && d.OptimizeMode != "cluster":
+	if d.Brain != "" && d.OptimizeMode != "cluster" {
 		r.fail("spec.dlrover.brain", "requires",
 			"only optimizeMode cluster asks a brain: leave it out, or set optimizeMode: cluster")
-	case d.Strategy == "ParameterServerStrategy":
-		r.fail("spec.dlrover.strategy", "requires",
-			"parameter servers are not rendered for framework dlrover: use AllreduceStrategy")
-	case d.Strategy == "CustomStrategy":
-		r.fail("spec.dlrover.strategy", "requires",
-			"DLRover's master ends where it finds no parameter servers under it: use AllreduceStrategy")
-	case d.Strategy == "Local":
-		r.fail("spec.dlrover.strategy", "requires",
-			"DLRover's master ends at it on Kubernetes: use AllreduceStrategy, also for one worker")
 	}
 	if d.ExcludeStraggler && !d.NetworkCheck {
 		r.fail("spec.dlrover.excludeStraggler", "requires",

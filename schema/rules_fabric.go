@@ -2,7 +2,6 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -49,13 +48,7 @@ func (r *validation) machineType() {
 	}
 }
 
-// hugePage is the name of a resource of huge pages.
-var hugePage = regexp.MustCompile(`^hugepages-[1-9][0-9]*(Ki|Mi|Gi)$`)
-
-// extended is the name of a resource of devices.
-var extended = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?$`)
-
-// devices refuses names and amounts that an API server refuses.
+// devices refuses amounts that an API server refuses for a name.
 func (r *validation) devices() {
 	const at = "spec.resources.devices"
 	res := &r.Spec.Resources
@@ -65,9 +58,6 @@ func (r *validation) devices() {
 			r.pages(name, q)
 		case name == res.GPUResource && res.GPU > 0:
 			r.failKey(at, name, "duplicate", "is spec.resources.gpuResource already, of which gpu says how many")
-		case !extended.MatchString(name) || strings.HasPrefix(name, "requests.") ||
-			strings.HasSuffix(strings.Split(name, "/")[0], "kubernetes.io"):
-			r.failKey(at, name, "format", "is no resource of a device plugin, such as rdma/ib, nor hugepages-2Mi")
 		case q.Format == resource.BinarySI:
 			r.fail(at+"."+name, "format", "%s is an amount of memory: of devices write a number", q.String())
 		}
@@ -77,10 +67,6 @@ func (r *validation) devices() {
 // pages refuses an amount of huge pages that is not a multiple of the page, or that no other amount stands beside.
 func (r *validation) pages(name string, q resource.Quantity) {
 	const at = "spec.resources.devices"
-	if !hugePage.MatchString(name) {
-		r.failKey(at, name, "format", "has no page size: hugepages-2Mi or hugepages-1Gi")
-		return
-	}
 	page := resource.MustParse(strings.TrimPrefix(name, hugePages))
 	asked := r.Spec.Resources.Requested()
 	switch _, cpu := asked[resourceCPU]; {

@@ -20,7 +20,6 @@ func (r *validation) groupFailure() {
 			continue
 		}
 		at, f := fmt.Sprintf("spec.groups[%d].failure", i), r.Spec.FailureOf(g.Name)
-		r.differentCodes(at, f.FatalExitCodes)
 		for field, set := range map[string]bool{
 			"fatalExitCodes": len(f.FatalExitCodes) > 0, "ignoreDisruptions": f.IgnoreDisruptions,
 		} {
@@ -28,14 +27,6 @@ func (r *validation) groupFailure() {
 				r.fail(at+"."+field, "requires", "Kubernetes looks at pods that have failed for it, and of group %s "+
 					"none does, since it is started again inPlace: leave one of them out", g.Name)
 			}
-		}
-	}
-}
-
-func (r *validation) differentCodes(at string, codes []int32) {
-	for i, code := range codes {
-		if slices.Contains(codes[:i], code) {
-			r.fail(fmt.Sprintf("%s.fatalExitCodes[%d]", at, i), "duplicate", "%d is listed twice", code)
 		}
 	}
 }
@@ -50,16 +41,9 @@ func (r *validation) failureByRule() {
 	for i, rule := range f.Rules {
 		at := fmt.Sprintf("spec.failure.rules[%d]", i)
 		for n, name := range rule.Groups {
-			switch at := fmt.Sprintf("%s.groups[%d]", at, n); {
-			case !slices.Contains(known, name):
-				r.fail(at, "unknown", "there is no group %s: one of %s", name, strings.Join(known, ", "))
-			case slices.Contains(rule.Groups[:n], name):
-				r.fail(at, "duplicate", "%s is listed twice", name)
-			}
-		}
-		for n, reason := range rule.Reasons {
-			if slices.Contains(rule.Reasons[:n], reason) {
-				r.fail(fmt.Sprintf("%s.reasons[%d]", at, n), "duplicate", "%s is listed twice", reason)
+			if !slices.Contains(known, name) {
+				r.fail(fmt.Sprintf("%s.groups[%d]", at, n), "unknown", "there is no group %s: one of %s", name,
+					strings.Join(known, ", "))
 			}
 		}
 		if before := slices.IndexFunc(f.Rules[:i], rule.within); before >= 0 {

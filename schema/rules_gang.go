@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -200,11 +199,6 @@ func (r *validation) gangGroup() {
 	}
 	if len(missing) > 0 {
 		r.fail("spec.gang.groups", "requires", "the group must hold this gang too: add %s", strings.Join(missing, ", "))
-	}
-	for i, name := range g.Groups {
-		if slices.Contains(g.Groups[:i], name) {
-			r.fail(fmt.Sprintf("spec.gang.groups[%d]", i), "duplicate", "%s is listed twice", name)
-		}
 	}
 }
 

@@ -20,35 +20,18 @@ var groupRules = []rule{
 	{(*validation).countedTasks, "groups workers target failure success"},
 }
 
-// mostGroups is what Kueue takes of a JobSet, 18 sets of pods (kueue v0.19.2, Workload.spec.podSets), less the workers
-// and one to spare.
-const mostGroups = 16
-
-// reservedGroups are the components of a job that are no roles.
-var reservedGroups = []string{"rendezvous", "prefetch", "keygen", "storage", "gang", "ssh"}
-
 // ReservedGroup says whether tegen calls objects of its own by a name, so that no group may have it.
 func ReservedGroup(name string) bool {
-	return slices.Contains(roleNames, name) || slices.Contains(reservedGroups, name)
+	group := jobSchema().Field("spec").Schema.Field("groups").Schema.Elem.Field("name").Schema
+	return name != RoleWorker && group.Refusal(name) == "reserved"
 }
 
 func (r *validation) groupNames() {
 	names := r.Spec.groupNames()
 	for i, name := range names {
-		at := fmt.Sprintf("spec.groups[%d].name", i)
-		switch {
-		case slices.Contains(names[:i], name):
-			r.fail(at, "duplicate", "%s is the name of another group already", name)
-		case name == RoleWorker:
-			r.fail(at, "reserved", "worker is the workers' own group, whose settings are in spec itself: "+
-				"choose another name")
-		case ReservedGroup(name):
-			r.fail(at, "reserved", "tegen calls objects of its own so: choose another name, such as %s-0", name)
+		if slices.Contains(names[:i], name) {
+			r.fail(fmt.Sprintf("spec.groups[%d].name", i), "duplicate", "%s is the name of another group already", name)
 		}
-	}
-	if len(names) > mostGroups {
-		r.fail("spec.groups", "range", "has %d groups, above %d: put pods of one template into one group", len(names),
-			mostGroups)
 	}
 }
 
@@ -127,9 +110,6 @@ func (r *validation) startAfter(name, at string, after []After) {
 		}
 		before = append(before, a.Group)
 	}
-	if len(after) > 5 {
-		r.fail(at, "range", "has %d groups, above the 5 that a JobSet takes: name those that start last", len(after))
-	}
 }
 
 // waitsFor says whether a group waits for another one, by others too, or is that one.
@@ -169,16 +149,10 @@ func (r *validation) success() {
 		return
 	}
 	known := append([]string{RoleWorker}, r.Spec.groupNames()...)
-	names := r.Spec.Success.Groups
-	if len(names) == 0 {
-		r.fail("spec.success.groups", "requires", "names none: name those that must succeed, or leave success out")
-	}
-	for i, name := range names {
-		switch at := fmt.Sprintf("spec.success.groups[%d]", i); {
-		case !slices.Contains(known, name):
-			r.fail(at, "unknown", "there is no group %s: one of %s", name, strings.Join(known, ", "))
-		case slices.Contains(names[:i], name):
-			r.fail(at, "duplicate", "%s is listed twice", name)
+	for i, name := range r.Spec.Success.Groups {
+		if !slices.Contains(known, name) {
+			r.fail(fmt.Sprintf("spec.success.groups[%d]", i), "unknown", "there is no group %s: one of %s", name,
+				strings.Join(known, ", "))
 		}
 	}
 }

@@ -37,39 +37,12 @@ func (r *validation) mpiLine() {
 	}
 }
 
-// Options of mpirun that tegen writes itself, of Open MPI's and of hydra's, with the fields that say the same.
-var mpirunFields = map[string]string{
-	"n": mpiCount, "np": mpiCount, "c": mpiCount, "ppn": mpiCount, "perhost": mpiCount,
-	"H": mpiHosts, "host": mpiHosts, "hosts": mpiHosts, "hostfile": mpiHosts, "machinefile": mpiHosts, "f": mpiHosts,
-	"default-hostfile": mpiHosts, "machine": mpiHosts,
-	"allow-run-as-root": "tegen says it where spec.security.runAsUser is 0",
-	"prefix":            "spec.mpi.prefix says it",
-}
-
-const (
-	mpiCount = "spec.workers says how many processes there are"
-	mpiHosts = "tegen writes the hosts of spec.workers"
-)
-
+// mpiOptions refuses a first word that is no option.
 func (r *validation) mpiOptions() {
-	if r.Spec.Framework != FrameworkMPI {
-		return
-	}
-	for i, word := range r.Spec.MPI.Options {
-		at := fmt.Sprintf("spec.mpi.options[%d]", i)
-		name, _, _ := strings.Cut(strings.TrimLeft(word, "-"), "=")
-		switch field := mpirunFields[name]; {
-		case word == "":
-			r.fail(at, "format", "is empty: leave it out")
-		case i == 0 && !strings.HasPrefix(word, "-"):
-			r.fail(at, "format", "%s is no option, and mpirun would take it for the program: it belongs into "+
-				"spec.command", word)
-		case word == ":":
-			r.fail(at, "format", "starts a second program, which a TrainingJob has not: set launch: command for a "+
-				"line of your own")
-		case field != "" && strings.HasPrefix(word, "-"):
-			r.fail(at, "reserved", "%s: leave %s out", field, word)
-		}
+	if options := r.Spec.MPI.Options; r.Spec.Framework == FrameworkMPI && len(options) > 0 &&
+		!strings.HasPrefix(options[0], "-") {
+		r.fail("spec.mpi.options[0]", "format", "%s is no option, and mpirun would take it for the program: it "+
+			"belongs into spec.command", options[0])
 	}
 }
 

@@ -57,9 +57,6 @@ func (r *validation) peers() {
 				r.fail(at+".cidr", "format", "%q is no range of addresses: write its first address and the length, "+
 					"such as 10.0.0.0/16", p.CIDR)
 			}
-			if len(p.Ports) == 0 {
-				r.fail(at+".ports", "requires", "names no port: write those of the connections")
-			}
 		}
 	}
 }

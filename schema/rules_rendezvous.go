@@ -18,7 +18,7 @@ var rendezvousRules = []rule{
 	},
 	{
 		(*validation).rendezvous,
-		"workers.master launcher rendezvous.lastCall rendezvous.joinTimeout rendezvous.endpoint rendezvous.conf",
+		"workers.master launcher rendezvous.lastCall rendezvous.joinTimeout",
 	},
 	{
 		(*validation).etcd,
@@ -62,25 +62,6 @@ func (r *validation) store() {
 	}
 }
 
-// confKeys are the keys of --rdzv-conf that fields of the job set.
-var confKeys = map[string]string{
-	"last_call_timeout": "spec.rendezvous.lastCall",
-	"lastcall_timeout":  "spec.rendezvous.lastCall",
-	"join_timeout":      "spec.rendezvous.joinTimeout",
-	"timeout":           "spec.rendezvous.joinTimeout",
-
-	"keep_alive_interval":    "spec.rendezvous.keepAlive",
-	"keep_alive_max_attempt": "spec.rendezvous.keepAliveAttempts",
-
-	"protocol":     "spec.rendezvous.etcd.tls",
-	"cacert":       "spec.rendezvous.etcd.tls",
-	"cert":         "spec.rendezvous.etcd.tls",
-	"key":          "spec.rendezvous.etcd.tls",
-	"ca_cert":      "spec.rendezvous.etcd.tls",
-	"ssl_cert":     "spec.rendezvous.etcd.tls",
-	"ssl_cert_key": "spec.rendezvous.etcd.tls",
-}
-
 func (r *validation) rendezvous() {
 	z := &r.Spec.Rendezvous
 	if r.Spec.WithoutRendezvous() {
@@ -90,30 +71,6 @@ func (r *validation) rendezvous() {
 		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s: lower it, or raise joinTimeout",
 			short(z.LastCall),
 			short(z.JoinTimeout))
-	}
-	if _, port, ok := strings.Cut(z.Endpoint, ":"); ok {
-		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			r.fail("spec.rendezvous.endpoint", "range", "port %s must be from 1 to 65535", port)
-		}
-	}
-	for key, value := range z.Conf {
-		r.conf(key, value)
-	}
-}
-
-// conf says one thing about a key: whether a field of the job sets it, or how else it is set, before what its value is.
-func (r *validation) conf(key, value string) {
-	const at = "spec.rendezvous.conf"
-	field, ok := confKeys[key]
-	switch m := variable.FindString(value); {
-	case ok:
-		r.failKey(at, key, "reserved", "is set by %s", field)
-	case key == "password":
-		r.failKey(at, key, "secret",
-			"would be in the manifest for all to read: launcher tegen and a proxy take it from the variable %s, "+
-				"which spec.env can have from a Secret", names.RendezvousPassword)
-	case m != "":
-		r.failKey(at, key, "placeholder", "variables such as %s are not expanded here: write the value", m)
 	}
 }
 

@@ -23,11 +23,7 @@ var sidecarRules = []rule{
 		"sidecars metrics framework target launcher bytescheduler ssh jax mpi rendezvous.store rendezvous.port " +
 			"workers.master",
 	},
-	{(*validation).probeCommands, "sidecars probes"},
 }
-
-// ownInitContainers are the names of those that tegen itself puts before a program.
-var ownInitContainers = []string{"fetch-code", "fetch-script", "install-launcher", "wait-for-dataset"}
 
 // sidecarNames refuses a second container of a name in one pod.
 func (r *validation) sidecarNames() {
@@ -42,10 +38,8 @@ func (r *validation) sidecarNames() {
 		switch {
 		case twice:
 			r.fail(at, "duplicate", "%s is the name of spec.sidecars[%d] already: choose another name", s.Name, first)
-		case s.Name == RoleWorker, s.Name == r.Spec.Container():
+		case s.Name != RoleWorker && s.Name == r.Spec.Container():
 			r.fail(at, "reserved", "%s is the name of the workers' own container: choose another name", s.Name)
-		case slices.Contains(ownInitContainers, s.Name):
-			r.fail(at, "reserved", "%s is a container that tegen puts before the program: choose another name", s.Name)
 		case patched[s.Name]:
 			r.fail(at, "duplicate", "%s is a container of spec.podTemplate already, which holds up the end of the "+
 				"job: leave it out there", s.Name)
@@ -142,23 +136,6 @@ func (s *Spec) ownPorts() (all []ownPort) {
 		all = append(all, ownPort{cmp.Or(s.Rendezvous.Port, names.C10dPort), "spec.rendezvous.port"})
 	}
 	return all
-}
-
-// probeCommands refuses a probe by a command without a word.
-func (r *validation) probeCommands() {
-	check := func(at string, p *Probe) {
-		if p != nil && p.Exec != nil && len(p.Exec) == 0 {
-			r.fail(at+".exec", "requires", "names no command: write its words, such as [test, -e, /tmp/ready]")
-		}
-	}
-	if p := r.Spec.Probes; p != nil {
-		check("spec.probes.startup", p.Startup)
-		check("spec.probes.liveness", p.Liveness)
-		check("spec.probes.readiness", p.Readiness)
-	}
-	for i := range r.Spec.Sidecars {
-		check(fmt.Sprintf("spec.sidecars[%d].startup", i), r.Spec.Sidecars[i].Startup)
-	}
 }
 
 // probeNotes tell of a liveness probe that asks before there is anybody to answer.

@@ -5,7 +5,6 @@ import (
 	"path"
 	"reflect"
 	"regexp"
-	"strings"
 )
 
 var storageRules = []rule{
@@ -17,9 +16,6 @@ var storageRules = []rule{
 	{(*validation).save, "checkpoint gracePeriod podTemplate"},
 }
 
-// taken are the mount paths that tegen itself uses in a worker.
-var taken = []string{"/", "/dev", "/dev/shm", "/proc", "/sys", "/tmp", "/tegen"}
-
 func (r *validation) volumes() {
 	names, mounts := map[string]int{}, map[string]int{}
 	for i := range r.Spec.Storage {
@@ -30,30 +26,14 @@ func (r *validation) volumes() {
 		} else {
 			names[v.Name] = i
 		}
-		if takenNames[v.Name] {
-			r.fail(at+".name", "reserved", "%q is the name of a volume that tegen adds: choose another", v.Name)
-		}
 		mount := path.Clean(v.MountPath)
 		if first, ok := mounts[mount]; ok {
 			r.fail(at+".mountPath", "duplicate", "%s is where spec.storage[%d] is mounted already", mount, first)
 		} else {
 			mounts[mount] = i
 		}
-		for _, t := range taken {
-			if mount == t || t == "/tegen" && strings.HasPrefix(mount, "/tegen/") {
-				r.fail(at+".mountPath", "reserved", "%s belongs to the system or to tegen: mount elsewhere", mount)
-			}
-		}
 		r.volume(v, at)
 	}
-}
-
-// takenNames are the volumes that tegen itself gives a worker.
-var takenNames = map[string]bool{
-	"dshm": true, "tmp": true, "tls": true, "script": true, "code": true, "code-key": true,
-	"launcher": true, "ssh": true, "ssh-keys": true,
-	"ssh-home": true,
-	"ssh-auth": true, // the MPI operator's
 }
 
 // claims refuses two volumes that ask for one claim in two ways.
@@ -114,21 +94,12 @@ func (r *validation) volume(v *Storage, at string) {
 		case f.Provision != nil && (!none || f.Volume != ""):
 			r.fail(at+".fsx.provision", "one-of",
 				"the driver makes the file system: leave out fileSystem, dnsName, mountName and volume")
-		case f.Provision != nil && len(f.Provision.SecurityGroups) == 0:
-			r.fail(at+".fsx.provision.securityGroups", "requires", "at least one is needed")
 		}
 	}
 }
 
 // foreignArchive is an archive of a kind that the fetching image cannot unpack.
 var foreignArchive = regexp.MustCompile(`(?i)\.(tar\.(xz|zst|lz4?)|txz|tzst|7z|rar|xz|zst)([?#].*)?$`)
-
-// variable is what the kubelet replaces in variables and arguments; in a URL it was meant for something else to fill
-// in.
-var variable = regexp.MustCompile(`\$\([^)]*\)?`)
-
-// upward is a URL whose last part names no file.
-var upward = regexp.MustCompile(`/\.\.?([?#].*)?$`)
 
 func (r *validation) datasets() {
 	for i := range r.Spec.Storage {
@@ -139,18 +110,6 @@ func (r *validation) datasets() {
 		case !v.Shared():
 			r.fail(at+".dataset", "requires",
 				"an emptyDir is private to each pod: a dataset needs a volume that all workers share")
-		case variable.MatchString(v.Dataset.URL):
-			r.fail(at+".dataset.url", "placeholder",
-				"variables such as %s are not expanded here: write the value, or %%24( for the two "+
-					"characters", variable.FindString(v.Dataset.URL))
-		case variable.MatchString(v.Dataset.Endpoint):
-			r.fail(at+".dataset.endpoint", "placeholder",
-				"variables such as %s are not expanded here: write the value",
-				variable.FindString(v.Dataset.Endpoint))
-		case upward.MatchString(v.Dataset.URL):
-			r.fail(at+".dataset.url", "format",
-				"ends in '.' or '..', which is no name of a file and would be written outside dataset.path: end it "+
-					"with the file's name")
 		case v.Dataset.Unpack && foreignArchive.MatchString(v.Dataset.URL):
 			r.fail(at+".dataset.url", "format",
 				"cannot be unpacked: give a .zip, .tar, .tar.gz or .tar.bz2, or set unpack: false")

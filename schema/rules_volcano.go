@@ -3,12 +3,10 @@ package schema
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
 var volcanoRules = []rule{
-	{(*validation).volcanoArguments, "volcano"},
 	{(*validation).volcanoTasks, "volcano groups"},
 	{(*validation).volcanoKeys, "volcano security"},
 	{(*validation).volcanoPartitions, "gang target workers groups launcher"},
@@ -48,11 +46,11 @@ func (p *VolcanoPlugins) ByName() map[string][]string {
 	return all
 }
 
-// VolcanoPlugin is what a plugin of Volcano's controller can be told (v1.15.1, pkg/controllers/job/plugins).
+// VolcanoPlugin is a plugin of Volcano's controller, and its arguments that name something of the job (v1.15.1,
+// pkg/controllers/job/plugins). refusals.cue has all arguments.
 type VolcanoPlugin struct {
 	Name  string
 	Roles []VolcanoRole
-	Flags []string // the other arguments
 }
 
 // VolcanoRole is an argument that names a task, or the container in one.
@@ -64,27 +62,27 @@ type VolcanoRole struct {
 
 // VolcanoPluginTable has a row for each plugin, sorted.
 var VolcanoPluginTable = []VolcanoPlugin{
-	{"hcclrank", []VolcanoRole{{"master", "master", "", false}, {"worker", "worker", "", false}}, nil},
+	{"hcclrank", []VolcanoRole{{"master", "master", "", false}, {"worker", "worker", "", false}}},
 	{"mpi", []VolcanoRole{
 		{"master", "master", "its webhook refuses the job", false},
 		{"worker", "worker", "nobody is told of any host", false},
-	}, []string{"port"}},
+	}},
 	{"pytorch", []VolcanoRole{
 		{"master", "master", "no variable is set", false}, {"worker", "worker", "", false},
-	}, []string{"port", "wait-master-enabled", "wait-master-timeout", "wait-master-image"}},
+	}},
 	{"ray", []VolcanoRole{
 		{"head", "head", "no pod is made", false},
 		{"headContainer", "head", "ray is not started there", true},
 		{"worker", "worker", "no worker is started", false},
 		{"workerContainer", "worker", "ray is not started there", true},
-	}, []string{"port", "dashboardPort", "clientPort"}},
-	{"ssh", nil, []string{"ssh-key-file-path", "ssh-port", "ssh-private-key", "ssh-public-key"}},
+	}},
+	{"ssh", nil},
 	{"tensorflow", []VolcanoRole{
 		{"ps", "ps", "", false},
 		{"worker", "worker", "", false},
 		{"chief", "chief", "", false},
 		{"evaluator", "evaluator", "", false},
-	}, []string{"port"}},
+	}},
 }
 
 // VolcanoArgument is an argument's name and its value, as Go's package flag reads it.
@@ -104,39 +102,6 @@ func volcanoArgument(args []string, name, otherwise string) string {
 		}
 	}
 	return otherwise
-}
-
-// volcanoArguments refuses what a plugin does not know: its controller logs that, and goes on without.
-func (r *validation) volcanoArguments() {
-	all := r.Spec.Volcano.Plugins.ByName()
-	for _, plugin := range VolcanoPluginTable {
-		if len(all[plugin.Name]) == 0 {
-			continue
-		}
-		known := slices.Clone(plugin.Flags)
-		for _, role := range plugin.Roles {
-			known = append(known, role.Flag)
-		}
-		slices.Sort(known)
-		for i, word := range all[plugin.Name] {
-			at := fmt.Sprintf("spec.volcano.plugins.%s[%d]", plugin.Name, i)
-			name, value := VolcanoArgument(word)
-			port, err := strconv.Atoi(value)
-			isPort := strings.HasSuffix(strings.ToLower(name), "port")
-			switch {
-			case !slices.Contains(known, name):
-				r.fail(at, "unknown", "%q is no argument of plugin %s: one of --%s=…", word, plugin.Name,
-					strings.Join(known, "=…, --"))
-			case name == "ssh-private-key" || name == "ssh-public-key":
-				r.fail(at, "requires", "a key in a manifest is known to all who read it: leave it out, and the "+
-					"controller makes a pair")
-			case value == "" && name != "wait-master-enabled":
-				r.fail(at, "format", "%q has no value: write --%s=…", word, name)
-			case isPort && (err != nil || port < 1 || port > 65535):
-				r.fail(at, "range", "is %q: want a port from 1 to 65535", value)
-			}
-		}
-	}
 }
 
 // volcanoTasks holds the names by which plugins know tasks against those that the job has.

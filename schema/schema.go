@@ -302,6 +302,9 @@ func (p parts) touch(part string) bool {
 func invalidParts(errs Errors, spec *structural.Schema) parts {
 	out := parts{}
 	for _, e := range errs {
+		if e.Readable {
+			continue
+		}
 		path, isSpec := strings.CutPrefix(e.Path, "spec.")
 		path, _, _ = strings.Cut(path, "[") // of a list, all of it
 		names := strings.Split(path, ".")

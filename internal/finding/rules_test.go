@@ -101,7 +101,7 @@ func wordsOf(t *testing.T, dirs ...string) map[string]string {
 			}
 			switch {
 			case filepath.Ext(name) == ".cue":
-				for _, m := range regexp.MustCompile(`@format\((\w+)\)`).FindAllSubmatch(text, -1) {
+				for _, m := range regexp.MustCompile(`@(?:format|refuse|few|many)\((\w+)`).FindAllSubmatch(text, -1) {
 					words[string(m[1])] = name
 				}
 			case filepath.Ext(name) == ".go" && !strings.HasSuffix(name, "_test.go"):

@@ -37,6 +37,12 @@ func (c *Checker) fail(at Position, p *Place, rule, format string, args ...any) 
 	c.Errs = append(c.Errs, at.Errorf(p.String(), rule, format, args...))
 }
 
+// refuse reports a value that can be read all the same, so that it hides no other mistake.
+func (c *Checker) refuse(at Position, p *Place, m message) {
+	c.fail(at, p, m.Rule, "%s", m.Text)
+	c.Errs[len(c.Errs)-1].Readable = true
+}
+
 // MaxItems bounds lists of mappings: rules compare each item with each other.
 const MaxItems = 2000
 
@@ -58,6 +64,7 @@ func (c *Checker) Check(n *Node, s *Schema, p *Place, parent Position) {
 		c.markInvalid(n)
 		return
 	case s.Kind == yamldoc.List:
+		c.limits(n, s.limits, p)
 		for i, item := range n.Items {
 			c.Check(item, s.Elem, p.At(i), item.At)
 		}
@@ -67,7 +74,8 @@ func (c *Checker) Check(n *Node, s *Schema, p *Place, parent Position) {
 		c.mapping(n, s, p, parent)
 		return // its fields speak for themselves
 	}
-	if len(c.Errs) > before && s.Kind != yamldoc.List || n.Kind != s.Kind && s.scalar == nil {
+	failed := len(c.Errs) > before && !c.Errs[len(c.Errs)-1].Readable
+	if failed && s.Kind != yamldoc.List || n.Kind != s.Kind && s.scalar == nil {
 		c.markInvalid(n)
 	}
 }
@@ -96,9 +104,13 @@ func (c *Checker) mapping(n *Node, s *Schema, p *Place, parent Position) {
 	for _, e := range n.Fields {
 		at := p.Key(e.Key)
 		if s.Elem != nil {
-			if !s.keys.allows(&Node{Kind: yamldoc.String, Text: e.Key}) {
-				c.fail(e.At, at, "format", "is not a key: %s", s.keys.words())
+			if key := (&Node{Kind: yamldoc.String, Text: e.Key}); !s.keys.allows(key) {
 				c.markInvalid(e.Value)
+				if m, found := s.keys.refusal(key); found {
+					c.refuse(e.At, at, m)
+					continue
+				}
+				c.fail(e.At, at, "format", "is not a key: %s", s.keys.words())
 			}
 			c.Check(e.Value, s.Elem, at, e.At)
 			continue
@@ -149,6 +161,10 @@ func (c *Checker) scalar(n *Node, s *scalar, p *Place) {
 		s.allows(&Node{Kind: yamldoc.String, Text: n.Text}):
 		c.fail(n.At, p, "type", "must be a string, not %s: write %q with quotes", KindWord(n.Kind), n.Text)
 	default:
+		if m, found := s.refusal(n); found {
+			c.refuse(n.At, p, m)
+			return
+		}
 		rule, hint := "format", ""
 		if enum != nil {
 			rule = "enum"

@@ -68,11 +68,11 @@ func (c *Compiler) Definition(name string) *Schema {
 }
 
 func (c *Compiler) schema(v cue.Value) *Schema {
-	switch v.IncompleteKind() {
+	switch kindOf(v) {
 	case cue.StructKind:
 		return c.mapping(v)
 	case cue.ListKind:
-		return &Schema{Kind: yamldoc.List, Elem: c.schema(v.LookupPath(cue.MakePath(cue.AnyIndex)))}
+		return &Schema{Kind: yamldoc.List, Elem: c.schema(elemOf(v)), limits: limitsOf(v)}
 	case cue.TopKind:
 		return &Schema{Kind: yamldoc.Map, open: true}
 	default:
@@ -82,11 +82,7 @@ func (c *Compiler) schema(v cue.Value) *Schema {
 
 func (c *Compiler) mapping(v cue.Value) *Schema {
 	s := &Schema{Kind: yamldoc.Map}
-	for _, a := range cue.Dereference(v).Attributes(cue.DeclAttr) {
-		if a.Name() == "oneof" || a.Name() == "exactly" {
-			s.OneOf, s.exact = strings.Split(a.Contents(), ","), a.Name() == "exactly"
-		}
-	}
+	s.OneOf, s.exact = alternatives(v)
 	if pattern := v.LookupPath(cue.MakePath(cue.AnyString)); pattern.IncompleteKind() == cue.TopKind {
 		s.open = true
 		return s

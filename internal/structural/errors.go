@@ -15,6 +15,7 @@ type Error struct {
 	Path      string // spec.storage[0].efs.fileSystem; empty where the text is not YAML
 	Rule      string // a stable word for tools: required, unknown-field, type, format, one-of, …
 	Msg       string // what is wrong and what would be right
+	Readable  bool   // the value has the right form: rules about other values may read it
 }
 
 // At is where the mistake is.

@@ -20,7 +20,7 @@ func (s *Schema) JSONSchema() (map[string]any, error) {
 	case s.Elem != nil:
 		elem, err := s.Elem.JSONSchema()
 		if s.Kind == yamldoc.List {
-			return map[string]any{"type": "array", "items": elem}, err
+			return s.limits.addTo(map[string]any{"type": "array", "items": elem}), err
 		}
 		out := map[string]any{"type": "object", "additionalProperties": elem}
 		if s.keys.known().Rule != nil {
@@ -29,6 +29,7 @@ func (s *Schema) JSONSchema() (map[string]any, error) {
 				return nil, err
 			}
 			explainMistakes(names, "is not a key: "+s.keys.words())
+			s.keys.known().Rule.explainRefusals(names)
 			out["propertyNames"] = names
 		}
 		return out, err
@@ -52,6 +53,23 @@ func (s *Schema) JSONSchema() (map[string]any, error) {
 		s.addAlternatives(out)
 	}
 	return out, nil
+}
+
+// addTo adds the limits to the JSON Schema of a list.
+func (l *limits) addTo(list map[string]any) map[string]any {
+	if l == nil {
+		return list
+	}
+	if l.Least > 0 {
+		list["minItems"] = l.Least
+	}
+	if l.Most > 0 {
+		list["maxItems"] = l.Most
+	}
+	if l.Distinct {
+		list["uniqueItems"] = true
+	}
+	return list
 }
 
 // addAlternatives refuses each field beside one that is before it in the list, where an editor can mark it. Of a oneOf
@@ -107,8 +125,26 @@ func (s *scalar) jsonSchema() (map[string]any, error) {
 	out = flatten(out)
 	if s.enum() == nil && s.known().Rule != nil {
 		explainMistakes(out, "must be "+s.words())
+		s.known().Rule.explainRefusals(out)
 	}
 	return out, nil
+}
+
+// explainRefusals puts the messages of parts of a conjunction beside the patterns that they refuse.
+func (r *rule) explainRefusals(s map[string]any) {
+	for _, part := range r.All {
+		part.explainRefusals(s)
+	}
+	if r.Refusal == nil || r.Without == "" {
+		return
+	}
+	all, _ := s["allOf"].([]any)
+	for _, one := range append([]any{s}, all...) {
+		found, _ := one.(map[string]any)["if"].(map[string]any)
+		if found["pattern"] == r.Without {
+			one.(map[string]any)["then"].(map[string]any)["errorMessage"] = r.Refusal.about("this").Text
+		}
+	}
 }
 
 // flatten writes a conjunction of CUE as one schema, as far as it can, which editors complete and explain better.

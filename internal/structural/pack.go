@@ -18,6 +18,7 @@ type packed struct {
 	Keys   *restriction  `json:"keys,omitempty"`
 	OneOf  []string      `json:"oneOf,omitempty"`
 	Exact  bool          `json:"exact,omitempty"`
+	Limits *limits       `json:"limits,omitempty"`
 	Scalar *restriction  `json:"scalar,omitempty"`
 }
 
@@ -73,7 +74,7 @@ func (p *pack) text() ([]byte, error) {
 }
 
 func (p *pack) add(s *Schema) (int, error) {
-	out := packed{Kind: s.Kind, Open: s.open, OneOf: s.OneOf, Exact: s.exact}
+	out := packed{Kind: s.Kind, Open: s.open, OneOf: s.OneOf, Exact: s.exact, Limits: s.limits}
 	if s.scalar != nil {
 		out.Scalar = s.scalar.known()
 	}
@@ -130,7 +131,7 @@ func Unpack(data []byte, formats map[string]func(text string) bool) ([]*Schema, 
 
 // schema is what was packed, of schemas that come before it. Those that are alike are one: nobody changes them.
 func (in *packed) schema(before []*Schema, formats map[string]func(text string) bool) *Schema {
-	s := &Schema{Kind: in.Kind, open: in.Open, OneOf: in.OneOf, exact: in.Exact}
+	s := &Schema{Kind: in.Kind, open: in.Open, OneOf: in.OneOf, exact: in.Exact, limits: in.Limits}
 	s.scalar, s.keys = in.Scalar.scalar(formats), in.Keys.scalar(formats)
 	if in.Elem != nil {
 		s.Elem = before[*in.Elem]

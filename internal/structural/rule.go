@@ -26,6 +26,7 @@ type rule struct {
 	Least   *float64 `json:"least,omitempty"`
 	Above   *float64 `json:"above,omitempty"`
 	Most    *float64 `json:"most,omitempty"`
+	Refusal *message `json:"refusal,omitempty"` // what is said where this part alone does not hold
 }
 
 // value is a scalar of a document.
@@ -69,6 +70,33 @@ func (r *rule) accepts(v value) bool {
 		return false
 	}
 	return true
+}
+
+// refusal is the message of the only part of a conjunction that does not hold for a value; nil where a part without a
+// message does not hold either.
+func (r *rule) refusal(v value) *message {
+	if r.Refusal != nil {
+		text := v.Text
+		if r.Without != "" {
+			text = pattern(r.Without).FindString(text)
+		}
+		m := r.Refusal.about(text)
+		return &m
+	}
+	var first *message
+	for _, part := range r.All {
+		if part.accepts(v) {
+			continue
+		}
+		m := part.refusal(v)
+		if m == nil {
+			return nil
+		}
+		if first == nil {
+			first = m
+		}
+	}
+	return first
 }
 
 var patterns sync.Map // the text of a regular expression to it

@@ -27,6 +27,8 @@ const forms = `#Forms: {
 	cpu?:     (number & >0) | =~"^[0-9]+m?$"
 	other?:   #Name
 	one?:     "only"
+	either?:  (!~"^a" | =~"^ab")
+	full?:    string & !="" & !~"^b"
 }
 #Name: =~"^[a-z]+$" & =~"^.{1,3}$"
 `
@@ -37,7 +39,7 @@ func TestRules(t *testing.T) {
 	s := NewCompiler(files, nil, "forms.cue").Definition("#Forms")
 	ctx := cuecontext.New()
 	root, err := Evaluate(ctx, files, "forms.cue")
-	if err != nil || len(s.Fields) != 14 {
+	if err != nil || len(s.Fields) != 16 {
 		t.Fatalf("%d fields, %v", len(s.Fields), err)
 	}
 	values := []value{

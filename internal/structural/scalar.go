@@ -50,6 +50,33 @@ func (s *scalar) words() string { return s.known().Must }
 // kindFits says whether a YAML value is of a kind that the definition allows at all.
 func (s *scalar) kindFits(k yamldoc.Kind) bool { return s.known().Kinds.has(k) }
 
+// Refusal is the rule, such as reserved, by which the definition refuses a string that has the right form; "" where it
+// does not.
+func (s *Schema) Refusal(text string) string { return s.scalar.refusedBy(text) }
+
+// KeyRefusal is Refusal for a key of a mapping of names to values.
+func (s *Schema) KeyRefusal(key string) string { return s.keys.refusedBy(key) }
+
+func (s *scalar) refusedBy(text string) string {
+	n := &Node{Kind: yamldoc.String, Text: text}
+	if m, found := s.refusal(n); found && !s.allows(n) {
+		return m.Rule
+	}
+	return ""
+}
+
+// refusal is the message of the definition about a value that it does not accept, where it has one.
+func (s *scalar) refusal(n *Node) (m message, found bool) {
+	r := s.known()
+	if r.Rule == nil || !r.Kinds.has(n.Kind) {
+		return message{}, false
+	}
+	if m := r.Rule.refusal(value{n.Kind, n.Text}); m != nil {
+		return *m, true
+	}
+	return message{}, false
+}
+
 // allows says whether the definition accepts the value.
 func (s *scalar) allows(n *Node) bool {
 	r := s.known()

@@ -82,8 +82,19 @@ func kindsOf(k cue.Kind) (out kinds) {
 	return out
 }
 
-// ruleOf is the expression of a scalar's definition as data. What it has no word for is a fault of the build.
+// ruleOf is the expression of a scalar's definition as data, with the message of its attribute @refuse.
 func ruleOf(v cue.Value) *rule {
+	r := expressionOf(v)
+	definition := cue.Dereference(v)
+	if a := definition.Attribute("refuse"); a.Err() == nil {
+		m := messageOf(definition, "refuse")
+		r.Refusal = &m
+	}
+	return r
+}
+
+// expressionOf is an expression as data. What it has no word for is a fault of the build.
+func expressionOf(v cue.Value) *rule {
 	if v.IsConcrete() {
 		return literalRule(v)
 	}
@@ -149,7 +160,7 @@ func attribute(v cue.Value, name string) string {
 			return text
 		}
 	}
-	if op, args := v.Expr(); op == cue.AndOp {
+	if op, args := cue.Dereference(v).Expr(); op == cue.AndOp {
 		for _, a := range args {
 			if text := attribute(a, name); text != "" {
 				return text

@@ -21,6 +21,7 @@ type Schema struct {
 	keys   *scalar  // of a mapping of values
 	OneOf  []string // fields of which at most one may be given,
 	exact  bool     // or exactly one
+	limits *limits  // of a list, nil where any number of items may stand
 	scalar *scalar
 	adds   int // fields that a document may lack and a completed one has, of a packed schema
 }

@@ -13,6 +13,8 @@ import (
 
 const definitions = `package zoo
 
+import "list"
+
 // An animal.
 #Animal: {
 	// Name of the animal. It is unique.
@@ -35,11 +37,33 @@ const definitions = `package zoo
 	before?: int
 	// Size of the home it gets.
 	after?: int
+	// What it is called.
+	called?: #Called
+	// What its toys are called.
+	toys?: [#Called]: int
+	// Days of its walks.
+	walks?: [...int] & list.MinItems(1) & list.MaxItems(3) & list.UniqueItems() @few(requires,"names no ",
+		"day") @many(range,"has {} days, above 3")
+	// Where it sleeps.
+	bed?: #Bed
 }
 
-#Home: {
-	@oneof(cage,field)
+#Called: =~"^[a-z]+$" & !~"^it$" & #NoDog @must("lower-case letters")
 
+#NoDog: !~"^dog." @refuse(reserved,"{} is of a dog")
+
+#Bed: #Beds & matchN(1, [{box!: _}, {tree!: _}])
+
+#Beds: {
+	// Number of a box.
+	box?: int
+	// Number of a tree.
+	tree?: int
+}
+
+#Home: matchN(<=1, [{cage!: _}, {field!: _}]) & #House
+
+#House: {
 	// Number of a cage.
 	cage?: int
 	// Size of a field.
@@ -117,6 +141,21 @@ func TestCheck(t *testing.T) {
 			"f:1:29: home.field: only one of cage, field may be given; cage stands on line 1",
 			`{"name":"cow","home":{"cage":1,"field":2}}`,
 		},
+		{"{name: cow, called: it}", `f:1:21: called: must be lower-case letters, not "it"`, `{"name":"cow"}`},
+		{"{name: cow, called: dogs}", "f:1:21: called: dogs is of a dog", `{"name":"cow","called":"dogs"}`},
+		{
+			"{name: cow, toys: {dogs: x, Dog: 1}}",
+			"f:1:20: toys.dogs: dogs is of a dog\nf:1:29: toys.Dog: is not a key: lower-case letters",
+			`{"name":"cow","toys":{}}`,
+		},
+		{"{name: cow, walks: []}", "f:1:20: walks: names no day", `{"name":"cow","walks":[]}`},
+		{
+			"{name: cow, walks: [1, 1, 2, 3]}",
+			"f:1:20: walks: has 4 days, above 3\nf:1:24: walks[1]: 1 is listed twice",
+			`{"name":"cow","walks":[1,1,2,3]}`,
+		},
+		{"{name: cow, walks: [a]}", `f:1:21: walks[0]: must be an integer, not "a"`, `{"name":"cow","walks":[]}`},
+		{"{name: cow, bed: {}}", "f:1:13: bed: one of box, tree is needed", `{"name":"cow","bed":{}}`},
 		{"{name: cow, home: 3}", "f:1:19: home: must be a mapping, not an integer: write {cage: 3}", `{"name":"cow"}`},
 		{"{name: cow, home: 3 m}", "f:1:19: home: must be a mapping, not a string", `{"name":"cow"}`},
 		{

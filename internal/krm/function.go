@@ -99,7 +99,7 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if err := judge(kept, bundles, rules); err != nil {
 		return nil, nil, err
 	}
-	more, err := partial(bundles, kept, config.generators)
+	more, err := partial(bundles, nil, kept, config.generators)
 	if err != nil {
 		return nil, nil, err
 	}

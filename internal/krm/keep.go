@@ -184,9 +184,10 @@ func canBeRendered(n *yaml.Node) bool {
 	return name(n) == own || strings.HasPrefix(name(n), own+"-")
 }
 
-// partial checks what some of the generators made, together with what is beside it. References to what the others make
-// are noted, since something else has to make that. Generators that make nothing of any job are a mistake.
-func partial(bundles []render.Bundle, beside []*yaml.Node, only []string) (notes []string, err error) {
+// partial checks what some of the generators made, together with what others made and what is beside it. References to
+// what the other generators make are noted, since something else has to make that. Generators that make nothing of any
+// job are a mistake.
+func partial(bundles, others []render.Bundle, beside []*yaml.Node, only []string) (notes []string, err error) {
 	if len(only) == 0 || len(bundles) == 0 {
 		return nil, nil
 	}
@@ -211,6 +212,13 @@ func partial(bundles []render.Bundle, beside []*yaml.Node, only []string) (notes
 				return nil, fmt.Errorf("naming a %s: %w", gvk.Kind, err)
 			}
 			made[gvk.Kind+" "+m.GetNamespace()+"/"+m.GetName()] = true
+		}
+		all = append(all, objects...)
+	}
+	for _, b := range others {
+		objects, err := read(b)
+		if err != nil {
+			return nil, err
 		}
 		all = append(all, objects...)
 	}

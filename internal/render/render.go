@@ -152,6 +152,12 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 	return b, Judge(job.Position(), all, job.Policy())
 }
 
+// Join adds what other generators made of the same job.
+func (b *Bundle) Join(other Bundle) {
+	b.Files, b.Expects = append(b.Files, other.Files...), append(b.Expects, other.Expects...)
+	b.ids, b.made = append(b.ids, other.ids...), append(b.made, other.made...)
+}
+
 // IDs are the objects of a bundle, and those that controllers make of them, as "Kind namespace/name".
 func (b *Bundle) IDs() []string { return b.ids }
 

@@ -192,35 +192,43 @@ func partial(bundles, others []render.Bundle, beside []*yaml.Node, only []string
 		return nil, nil
 	}
 	var all []runtime.Object
-	made := map[string]bool{}
+	made, there := map[string]bool{}, map[string]bool{}
+	add := func(objects []runtime.Object, to map[string]bool) error { // each once
+		for _, obj := range objects {
+			id, err := objectName(obj)
+			if err != nil {
+				return err
+			}
+			if !made[id] && !there[id] {
+				all, to[id] = append(all, obj), true
+			}
+		}
+		return nil
+	}
 	var idle []string
 	for _, b := range bundles {
 		objects, err := read(b)
+		if err == nil {
+			err = add(objects, made)
+		}
 		if err != nil {
 			return nil, err
 		}
 		if len(objects) == 0 {
 			idle = append(idle, b.Summary.Name)
 		}
-		for _, obj := range objects {
-			gvk, err := manifest.GVK(obj)
-			if err != nil {
-				return nil, err
-			}
-			m, err := meta.Accessor(obj)
-			if err != nil {
-				return nil, fmt.Errorf("naming a %s: %w", gvk.Kind, err)
-			}
-			made[gvk.Kind+" "+m.GetNamespace()+"/"+m.GetName()] = true
-		}
-		all = append(all, objects...)
 	}
 	for _, b := range others {
 		objects, err := read(b)
+		if err == nil {
+			err = add(objects, there)
+		}
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, objects...)
+	}
+	if err := add(applied(beside), there); err != nil {
+		return nil, err
 	}
 	list := strings.Join(only, ", ")
 	if len(idle) == len(bundles) {
@@ -231,7 +239,7 @@ func partial(bundles, others []render.Bundle, beside []*yaml.Node, only []string
 		notes = append(notes, fmt.Sprintf("spec.generators: %s: nothing is rendered of %s", list, few(idle)))
 	}
 	said := map[string]bool{}
-	for _, broken := range refs.Check(append(all, applied(beside)...)) {
+	for _, broken := range refs.Check(all) {
 		if made[broken.From] && !said[broken.To] {
 			said[broken.To] = true
 			notes = append(notes, fmt.Sprintf("%s: %s: %s is not among what the generators %s make: have another run "+
@@ -240,6 +248,19 @@ func partial(bundles, others []render.Bundle, beside []*yaml.Node, only []string
 		}
 	}
 	return notes, nil
+}
+
+// objectName is what a reference names an object by.
+func objectName(obj runtime.Object) (string, error) {
+	gvk, err := manifest.GVK(obj)
+	if err != nil {
+		return "", err
+	}
+	m, err := meta.Accessor(obj)
+	if err != nil {
+		return "", fmt.Errorf("naming a %s: %w", gvk.Kind, err)
+	}
+	return gvk.Kind + " " + m.GetNamespace() + "/" + m.GetName(), nil
 }
 
 // applied are the items that are objects for a cluster. What cannot be decoded is left out: only references to it are

@@ -177,6 +177,11 @@ func TestSteps(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("(-kustomize +tegen):\n%s", diff)
 			}
+			for _, note := range out.Notes {
+				if strings.Contains(note.Message, "is not among what the generators") {
+					t.Errorf("another step makes it: %s", note)
+				}
+			}
 			jobs := map[string]bool{}
 			for _, b := range out.Bundles {
 				if jobs[b.Summary.Name] {

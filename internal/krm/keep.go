@@ -14,7 +14,6 @@ import (
 	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -182,103 +181,6 @@ func canBeRendered(n *yaml.Node) bool {
 		own = job + "-ssh"
 	}
 	return name(n) == own || strings.HasPrefix(name(n), own+"-")
-}
-
-// partial checks what some of the generators made, together with what others made and what is beside it. References to
-// what the other generators make are noted, since something else has to make that. Generators that make nothing of any
-// job are a mistake.
-func partial(bundles, others []render.Bundle, beside []*yaml.Node, only []string) (notes []string, err error) {
-	if len(only) == 0 || len(bundles) == 0 {
-		return nil, nil
-	}
-	var all []runtime.Object
-	made, there := map[string]bool{}, map[string]bool{}
-	add := func(objects []runtime.Object, to map[string]bool) error { // each once
-		for _, obj := range objects {
-			id, err := objectName(obj)
-			if err != nil {
-				return err
-			}
-			if !made[id] && !there[id] {
-				all, to[id] = append(all, obj), true
-			}
-		}
-		return nil
-	}
-	var idle []string
-	for _, b := range bundles {
-		objects, err := read(b)
-		if err == nil {
-			err = add(objects, made)
-		}
-		if err != nil {
-			return nil, err
-		}
-		if len(objects) == 0 {
-			idle = append(idle, b.Summary.Name)
-		}
-	}
-	for _, b := range others {
-		objects, err := read(b)
-		if err == nil {
-			err = add(objects, there)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	if err := add(applied(beside), there); err != nil {
-		return nil, err
-	}
-	list := strings.Join(only, ", ")
-	if len(idle) == len(bundles) {
-		return nil, fmt.Errorf("spec.generators: %s: nothing is rendered of %s: name the generators that its fields "+
-			"need, or leave generators out for all of them", list, few(idle))
-	}
-	if len(idle) > 0 {
-		notes = append(notes, fmt.Sprintf("spec.generators: %s: nothing is rendered of %s", list, few(idle)))
-	}
-	said := map[string]bool{}
-	for _, broken := range refs.Check(all) {
-		if made[broken.From] && !said[broken.To] {
-			said[broken.To] = true
-			notes = append(notes, fmt.Sprintf("%s: %s: %s is not among what the generators %s make: have another run "+
-				"of tegen make it, or leave generators out for all of them", broken.From, broken.Field, broken.To,
-				list))
-		}
-	}
-	return notes, nil
-}
-
-// objectName is what a reference names an object by.
-func objectName(obj runtime.Object) (string, error) {
-	gvk, err := manifest.GVK(obj)
-	if err != nil {
-		return "", err
-	}
-	m, err := meta.Accessor(obj)
-	if err != nil {
-		return "", fmt.Errorf("naming a %s: %w", gvk.Kind, err)
-	}
-	return gvk.Kind + " " + m.GetNamespace() + "/" + m.GetName(), nil
-}
-
-// applied are the items that are objects for a cluster. What cannot be decoded is left out: only references to it are
-// looked for.
-func applied(items []*yaml.Node) (objects []runtime.Object) {
-	for _, n := range items {
-		if isLocal(n) || isInput(n) {
-			continue
-		}
-		docs, err := texts([]*yaml.Node{n})
-		if err != nil {
-			continue
-		}
-		if read, err := manifest.ReadPrinted(title(n), []byte(docs[0])); err == nil {
-			objects = append(objects, read...)
-		}
-	}
-	return objects
 }
 
 // read are the objects of a bundle's files. Its job may be released already.

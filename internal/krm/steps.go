@@ -38,6 +38,7 @@ type building struct {
 	sources []schema.Source
 	jobsTo  renderer
 
+	dropped bool         // a Generator left no jobs to the next
 	inputs  []*yaml.Node // jobs and Environments, of which each function of tegen renders
 	items   []*yaml.Node // everything else, without the objects of bundles
 	bundles []render.Bundle
@@ -142,6 +143,12 @@ func (b *building) renderStep(s step, last bool) error {
 	if err != nil {
 		return err
 	}
+	if len(bundles) == 0 && b.dropped {
+		note := s.mistake(fieldTransformers, "no TrainingJob is left for it; remove jobs: drop from the Generator in "+
+			"front of it")
+		note.Level = finding.Note
+		b.notes = append(b.notes, note)
+	}
 	if b.overlaps(bundles) {
 		if err := b.settle(); err != nil {
 			return err
@@ -159,6 +166,7 @@ func (b *building) renderStep(s step, last bool) error {
 	}
 	b.join(bundles)
 	if cfg.dropJobs {
+		b.dropped = true
 		b.inputs = slices.DeleteFunc(b.inputs, func(n *yaml.Node) bool { return kind(n) == names.KindTrainingJob })
 	}
 	for _, n := range b.inputs {

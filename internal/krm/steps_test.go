@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -178,7 +180,7 @@ func TestSteps(t *testing.T) {
 				t.Errorf("(-kustomize +tegen):\n%s", diff)
 			}
 			for _, note := range out.Notes {
-				if strings.Contains(note.Message, "is not among what the generators") {
+				if strings.Contains(note.Message, "is expected from elsewhere") {
 					t.Errorf("another step makes it: %s", note)
 				}
 			}
@@ -391,5 +393,19 @@ func TestStepFiles(t *testing.T) {
 	want := []string{"identity", "service", "network", "disruption", "worker", "etcd"}
 	if diff := cmp.Diff(want, concerns); diff != "" || len(out.Bundles) != 1 || len(out.Notes) > 0 {
 		t.Errorf("%d bundles, notes %v, files (-want +got):\n%s", len(out.Bundles), out.Notes, diff)
+	}
+}
+
+// TestNoJobsLeft: a Generator to which another one leaves no job is noted.
+func TestNoJobsLeft(t *testing.T) {
+	files := stepCases()["two Generators"]
+	files["a.yaml"] = strings.Replace(some("a", most), "]}", "], jobs: drop}", 1)
+	files["job.yaml"] = strings.Replace(job, "  rendezvous: {backend: etcd, store: etcd}\n", "", 1)
+	out, err := krm.Overlay(folder(t, files), nil)
+	const want = "Generator b: no TrainingJob is left for it; remove jobs: drop from the Generator in front of it"
+	if err != nil || !slices.ContainsFunc(out.Notes, func(f finding.Finding) bool {
+		return f.Line == 1 && strings.Contains(f.Message, want)
+	}) {
+		t.Errorf("%v: %v", err, out.Notes)
 	}
 }

@@ -16,26 +16,51 @@ import (
 type Generator struct {
 	Name     string
 	Doc      string // one line for people
+	Needs    string // an example of the fields of spec without which it renders nothing, "" if most jobs have it
 	generate func(*schema.Job) []runtime.Object
 }
 
 // All lists the generators in the order of their output: what others refer to comes first.
 var All = []Generator{
-	{"namespace", "Namespace, where the job asks for one", namespace},
-	{"identity", "ServiceAccount of the pods, with its cloud identity", identity},
-	{"access", "Role and RoleBinding of what makes pods itself: DLRover's master", access},
-	{"storage", "StorageClass, PersistentVolume and PersistentVolumeClaim of each volume", storage},
-	{"etcd", "etcd StatefulSet with its Services and budget, where workers meet in one", etcd},
-	{"companion", "tegen-rendezvous with its Services and budget, where workers meet in one", companion},
-	{"claims", "ResourceClaimTemplate of the workers' accelerators, where a class of devices has them", claims},
-	{"ssh", "scripts and keys by which a launcher starts processes in other pods", ssh},
-	{"service", "headless Services that give workers their names", service},
-	{"network", "NetworkPolicies: workers hear workers, and so do an etcd and a companion", network},
-	{"metrics", "PodMonitor by which Prometheus asks the workers, where the job asks for one", metrics},
-	{"disruption", "PodDisruptionBudget that keeps the minimum of workers", disruption},
-	{"prefetch", "Jobs that fetch datasets into volumes, once", prefetch},
-	{"gang", "PodGroups and Workloads by which a scheduler places all pods or none", gang},
-	{"worker", "the training pods: an Indexed Job, or bare pods", worker},
+	{"namespace", "Namespace, where the job asks for one", "createNamespace: true", namespace},
+	{"identity", "ServiceAccount of the pods, with its cloud identity", "", identity},
+	{
+		"access", "Role and RoleBinding of what makes pods itself: DLRover's master",
+		"framework: dlrover, target: elasticjob", access,
+	},
+	{
+		"storage", "StorageClass, PersistentVolume and PersistentVolumeClaim of each volume",
+		"storage: [{mountPath: /data, dynamic: {size: 10Gi}}]", storage,
+	},
+	{
+		"etcd", "etcd StatefulSet with its Services and budget, where workers meet in one",
+		"rendezvous: {backend: etcd, store: etcd}", etcd,
+	},
+	{
+		"companion", "tegen-rendezvous with its Services and budget, where workers meet in one",
+		`rendezvous: {store: companion}, images: {rendezvous: "example.org/tegen-rendezvous:1"}`, companion,
+	},
+	{
+		"claims", "ResourceClaimTemplate of the workers' accelerators, where a class of devices has them",
+		"resources: {gpu: 1, cpu: 8, memory: 64Gi, deviceClass: gpu.nvidia.com}", claims,
+	},
+	{"ssh", "scripts and keys by which a launcher starts processes in other pods", "framework: horovod", ssh},
+	{"service", "headless Services that give workers their names", "", service},
+	{"network", "NetworkPolicies: workers hear workers, and so do an etcd and a companion", "", network},
+	{
+		"metrics", "PodMonitor by which Prometheus asks the workers, where the job asks for one",
+		"metrics: {port: 9400, podMonitor: true}", metrics,
+	},
+	{"disruption", "PodDisruptionBudget that keeps the minimum of workers", "", disruption},
+	{
+		"prefetch", "Jobs that fetch datasets into volumes, once",
+		`storage: [{mountPath: /data, claim: data, dataset: {url: "https://example.org/data.tar"}}]`, prefetch,
+	},
+	{
+		"gang", "PodGroups and Workloads by which a scheduler places all pods or none",
+		"gang: {scheduler: coscheduling}", gang,
+	},
+	{"worker", "the training pods: an Indexed Job, or bare pods", "", worker},
 }
 
 // Names returns the names of all generators in order.
@@ -45,6 +70,16 @@ func Names() []string {
 		names[i] = g.Name
 	}
 	return names
+}
+
+// Needs is an example of the fields without which a generator renders nothing, "" if most jobs have it.
+func Needs(name string) string {
+	for _, g := range All {
+		if g.Name == name {
+			return g.Needs
+		}
+	}
+	return ""
 }
 
 // Concern is the output of one generator for one job.

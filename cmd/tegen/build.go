@@ -46,6 +46,7 @@ type input struct {
 	files, overlays []string
 	environment     string
 	policies        []string
+	exec            bool // programs that overlays name may run
 }
 
 // addInputFlags adds the flags of commands that render jobs. more is what the command does with several overlays.
@@ -55,9 +56,13 @@ func addInputFlags(cmd *cobra.Command, in *input, more string) {
 		"an overlay names its own")
 	completeBy(cmd, "environment", yamlFiles)
 	addPolicyFlag(cmd, &in.policies)
+	cmd.Flags().BoolVar(&in.exec, "enable-exec", false,
+		"run the programs of other functions that the overlay lists, as kustomize does")
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
 		switch {
+		case in.exec && len(in.overlays) == 0:
+			return cli.Usagef("--enable-exec is for the functions of an overlay: add --overlay")
 		case in.environment == "":
 		case len(in.overlays) > 0:
 			return cli.Usagef("--environment is for jobs without --overlay: list the file under resources of the " +
@@ -176,10 +181,7 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 	}
 	for _, overlay := range overlays {
 		pace.Overlay()
-		through := krm.Overlay
-		if p.yamlOnly {
-			through = krm.Printed
-		}
+		through := krm.Build{Printed: p.yamlOnly, Exec: in.exec}.Overlay
 		out, err := through(overlay, sources, under)
 		err = withObjects(err, func(o schema.Option) error {
 			_, err := through(overlay, sources, under, o)

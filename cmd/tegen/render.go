@@ -25,7 +25,9 @@ same bytes each time.
 
 With --overlay the jobs go through a kustomization that has tegen among its
 transformers, as 'kustomize build --enable-alpha-plugins --enable-exec' would do
-it, but in this process. Without files, the overlay's own jobs are rendered.
+it, but in this process. Without files, the overlay's own jobs are rendered. Other
+functions that the overlay lists are programs. They run only with --enable-exec,
+and functions in containers never run.
 
 What an overlay or -o DIR renders is for git, unless a job or its Environment says
 gitops: false: nothing deletes itself, and a changed Job has a new name where the

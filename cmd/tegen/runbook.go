@@ -138,7 +138,7 @@ func runRunbook(s cli.Streams, files []string, opts runbookOptions) error {
 		return err
 	}
 	to := runbook.Options{
-		Files: files, Environment: opts.environment, Tree: opts.tree, With: opts.with, Repo: opts.repo,
+		Files: files, Environment: opts.environment, Exec: opts.exec, Tree: opts.tree, With: opts.with, Repo: opts.repo,
 	}
 	if (gitops.Source{URL: opts.repo}).IsOCI() {
 		to.Repo, to.OCI = "", opts.repo

@@ -132,6 +132,10 @@ var Rules = []Rule{
 		"Name none of its jobs, or move the fields to the overlay.",
 	},
 	{
+		"overlay/function", "A function of an overlay cannot run, or failed.",
+		"Do what the message says, or remove the entry.",
+	},
+	{
 		"overlay/unused", "A directory of jobs has a kustomization that changes them, and no --overlay selects it.",
 		"Select the kustomization with --overlay, or remove the fields.",
 	},

@@ -109,7 +109,7 @@ func TestGenerate(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, process(t, list(t, c.config, c.items...),
-				"is not among what the generators")); diff != "" {
+				"is expected from elsewhere")); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})

@@ -14,7 +14,6 @@ import (
 	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -182,74 +181,6 @@ func canBeRendered(n *yaml.Node) bool {
 		own = job + "-ssh"
 	}
 	return name(n) == own || strings.HasPrefix(name(n), own+"-")
-}
-
-// partial checks what some of the generators made, together with what is beside it. References to what the others make
-// are noted, since something else has to make that. Generators that make nothing of any job are a mistake.
-func partial(bundles []render.Bundle, beside []*yaml.Node, only []string) (notes []string, err error) {
-	if len(only) == 0 || len(bundles) == 0 {
-		return nil, nil
-	}
-	var all []runtime.Object
-	made := map[string]bool{}
-	var idle []string
-	for _, b := range bundles {
-		objects, err := read(b)
-		if err != nil {
-			return nil, err
-		}
-		if len(objects) == 0 {
-			idle = append(idle, b.Summary.Name)
-		}
-		for _, obj := range objects {
-			gvk, err := manifest.GVK(obj)
-			if err != nil {
-				return nil, err
-			}
-			m, err := meta.Accessor(obj)
-			if err != nil {
-				return nil, fmt.Errorf("naming a %s: %w", gvk.Kind, err)
-			}
-			made[gvk.Kind+" "+m.GetNamespace()+"/"+m.GetName()] = true
-		}
-		all = append(all, objects...)
-	}
-	list := strings.Join(only, ", ")
-	if len(idle) == len(bundles) {
-		return nil, fmt.Errorf("spec.generators: %s: nothing is rendered of %s: name the generators that its fields "+
-			"need, or leave generators out for all of them", list, few(idle))
-	}
-	if len(idle) > 0 {
-		notes = append(notes, fmt.Sprintf("spec.generators: %s: nothing is rendered of %s", list, few(idle)))
-	}
-	said := map[string]bool{}
-	for _, broken := range refs.Check(append(all, applied(beside)...)) {
-		if made[broken.From] && !said[broken.To] {
-			said[broken.To] = true
-			notes = append(notes, fmt.Sprintf("%s: %s: %s is not among what the generators %s make: have another run "+
-				"of tegen make it, or leave generators out for all of them", broken.From, broken.Field, broken.To,
-				list))
-		}
-	}
-	return notes, nil
-}
-
-// applied are the items that are objects for a cluster. What cannot be decoded is left out: only references to it are
-// looked for.
-func applied(items []*yaml.Node) (objects []runtime.Object) {
-	for _, n := range items {
-		if isLocal(n) || isInput(n) {
-			continue
-		}
-		docs, err := texts([]*yaml.Node{n})
-		if err != nil {
-			continue
-		}
-		if read, err := manifest.ReadPrinted(title(n), []byte(docs[0])); err == nil {
-			objects = append(objects, read...)
-		}
-	}
-	return objects
 }
 
 // read are the objects of a bundle's files. Its job may be released already.

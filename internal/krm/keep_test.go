@@ -82,7 +82,8 @@ func TestSomeGenerators(t *testing.T) {
 	only := func(names string) string { return plainGenerator + "spec: {generators: [" + names + "]}\n" }
 	account := "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: resnet, namespace: ml}\n"
 	c10d := strings.Replace(job, "  rendezvous: {backend: etcd, store: etcd}\n", "", 1)
-	const note = "ServiceAccount ml/resnet is not among what the generators worker, service make: "
+	const note = "ServiceAccount ml/resnet is expected from elsewhere, because spec.generators is worker, service; " +
+		"add identity, which renders it, or run that generator separately"
 	for what, c := range map[string]struct {
 		config string
 		items  []string
@@ -93,11 +94,21 @@ func TestSomeGenerators(t *testing.T) {
 		"what is beside it":  {only("worker, service"), []string{c10d, account}, "", ""},
 		"all that it needs":  {only("worker, service, identity"), []string{c10d}, "", ""},
 		"nothing": {
-			only("gang"), []string{c10d}, "", "spec.generators: gang: nothing is rendered of resnet: name the",
+			only("gang"),
+			[]string{c10d},
+			"",
+			"spec.generators: gang: nothing is rendered of resnet: gang needs fields such as " +
+				"spec: {gang: {scheduler: coscheduling}}; set them, or name other generators",
 		},
 		"nothing of one job": {
 			only("gang"), []string{c10d, strings.Replace(c10d, "name: resnet", "name: other", 1) +
 				"  gang: {scheduler: volcano, queue: a}\n"}, "spec.generators: gang: nothing is rendered of resnet", "",
+		},
+		"nothing, since the job turns it off": {
+			only("network"),
+			[]string{c10d + "  network: {policy: false}\n"},
+			"",
+			"network is turned off by fields of the job",
 		},
 		"no jobs": {only("gang"), []string{configMap}, "", ""},
 	} {

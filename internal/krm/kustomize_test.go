@@ -21,14 +21,20 @@ import (
 	"github.com/tegen-dev/tegen/internal/refs"
 )
 
-// TestMain makes this program tegen's KRM function too, as kustomize starts it.
+// TestMain makes this program tegen's KRM function too, as kustomize starts it, and a function of somebody else.
 func TestMain(m *testing.M) {
-	if name := filepath.Base(os.Args[0]); name != "tegen" && name != "tegen-fn" {
+	var run func(in []byte) error
+	switch filepath.Base(os.Args[0]) {
+	case "tegen", "tegen-fn":
+		run = func(in []byte) error { return krm.Run(in, os.Stdout, os.Stderr) }
+	case "stamp":
+		run = stamp
+	default:
 		os.Exit(m.Run())
 	}
 	in, err := io.ReadAll(os.Stdin)
 	if err == nil {
-		err = krm.Run(in, os.Stdout, os.Stderr)
+		err = run(in)
 	}
 	if err != nil {
 		_, _ = fmt.Fprintln(os.Stderr, err)
@@ -47,7 +53,7 @@ func newKustomize(t *testing.T) kustomize {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	for _, name := range []string{"tegen", "tegen-fn"} {
+	for _, name := range []string{"tegen", "tegen-fn", "stamp"} {
 		if err := os.Symlink(program, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -60,6 +66,7 @@ func newKustomize(t *testing.T) kustomize {
 func (kustomize) build(t *testing.T, dir string, flags ...string) (stdout, stderr string, err error) {
 	t.Helper()
 	options := krusty.MakeDefaultOptions()
+	options.Reorder = krusty.ReorderOptionLegacy // the program's default
 	if slices.Contains(flags, "--enable-alpha-plugins") {
 		options.PluginConfig = types.EnabledPluginConfig(types.BploUseStaticallyLinked)
 	}

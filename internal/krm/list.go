@@ -11,7 +11,6 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
-	"github.com/tegen-dev/tegen/internal/dochead"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -109,9 +108,6 @@ func filled(text []byte) (docs []*yaml.Node, err error) {
 	}
 	return docs, nil
 }
-
-// isConfig reports whether a document configures tegen.
-func isConfig(n *yaml.Node) bool { return headOf(n).Class() == dochead.Config }
 
 // parse names the line of an error, and leaves the name of the file to its caller.
 func parse(doc yamldoc.Document) (*yaml.Node, error) {

@@ -13,12 +13,14 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/kustomize/api/konfig"
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 	sigsyaml "sigs.k8s.io/yaml"
 
-	"github.com/tegen-dev/tegen/internal/dochead"
+	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
@@ -36,19 +38,16 @@ type Output struct {
 	Behind  string       // digest of the files of the transformers after tegen; "" without any
 }
 
+// Build says how overlays are built.
+type Build struct {
+	Printed bool // the caller prints and needs nothing else: the bundles have no jobs
+	Exec    bool // functions of others may run, each of which is a program that the overlay names
+}
+
 // Overlay builds a kustomization that has tegen among its transformers, itself or in a kustomization below it, as
-// kustomize would, but in this process: no plugins are enabled, nothing is executed and nothing is fetched. Jobs given
-// as sources take the place of the overlay's own.
-func Overlay(dir string, sources []schema.Source, opts ...schema.Option) (*Output, error) {
-	return overlay(dir, sources, render.Jobs, opts)
-}
-
-// Printed is Overlay for callers that print and need nothing else: the bundles have no jobs.
-func Printed(dir string, sources []schema.Source, opts ...schema.Option) (*Output, error) {
-	return overlay(dir, sources, render.Printed, opts)
-}
-
-func overlay(dir string, sources []schema.Source, jobsTo renderer, opts []schema.Option) (*Output, error) {
+// kustomize would, but in this process: no plugins are enabled and nothing is fetched. Nothing is executed but
+// functions of others, and these only with Exec. Jobs given as sources take the place of the overlay's own.
+func (b Build) Overlay(dir string, sources []schema.Source, opts ...schema.Option) (*Output, error) {
 	abs, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, fmt.Errorf("finding the overlay: %w", err)
@@ -65,12 +64,24 @@ func overlay(dir string, sources []schema.Source, jobsTo renderer, opts []schema
 		return nil, fmt.Errorf("reading %s: no %s of %s is among its transformers, nor below it",
 			filepath.Join(dir, k.file), names.KindGenerator, names.APIVersion)
 	}
+	if err := k.refuseForeign(b.Exec); err != nil {
+		return nil, err
+	}
+	jobsTo := render.Jobs
+	if b.Printed {
+		jobsTo = render.Printed
+	}
 	out, err := k.build(sources, jobsTo)
 	if err != nil {
 		return nil, err
 	}
 	out.Notes = append(out.Notes, k.unlisted(dir, sources)...)
 	return out, out.check(dir, k)
+}
+
+// Overlay is that of a Build without programs of others.
+func Overlay(dir string, sources []schema.Source, opts ...schema.Option) (*Output, error) {
+	return Build{}.Overlay(dir, sources, opts...)
 }
 
 // check checks the references of everything that the overlay builds: rendering checked those of the jobs alone, before
@@ -115,18 +126,67 @@ func (out *Output) Write(w io.Writer) error {
 	return render.Write(w, out.Bundles)
 }
 
-// kustomization is an overlay's file, cut at tegen's place among the transformers. config is nil where tegen is only
-// in the nested kustomizations; their key is the index among the resources.
+// Objects are the objects of each bundle, in the order of Bundles. Where further
+// transformers ran after tegen, they are found by the labels that name their job, and come without their concerns.
+func (out *Output) Objects() ([][]generators.Concern, error) {
+	all := make([][]generators.Concern, len(out.Bundles))
+	named := map[string][]int{} // bundles without files, by their job's name
+	for i := range out.Bundles {
+		all[i] = out.Bundles[i].Objects()
+		if len(out.Bundles[i].Files) == 0 {
+			name := out.Bundles[i].Summary.Name
+			named[name] = append(named[name], i)
+		}
+	}
+	if len(named) == 0 {
+		return all, nil
+	}
+	rest, err := manifest.Read("the overlay", out.Rest)
+	if err != nil {
+		return nil, err
+	}
+	found := map[int][]runtime.Object{}
+	for _, obj := range rest {
+		if m, err := meta.Accessor(obj); err == nil {
+			job := names.JobOf(func(key string) string { return m.GetLabels()[key] })
+			if among := named[job]; len(among) > 0 {
+				i := out.sameNamespace(among, m.GetNamespace(), m.GetLabels()[names.LabelNamespace])
+				found[i] = append(found[i], obj)
+			}
+		}
+	}
+	for i, objects := range found {
+		all[i] = append(all[i], generators.Concern{Objects: objects})
+	}
+	return all, nil
+}
+
+// sameNamespace chooses among the bundles of jobs of one name; the first, if the overlay changed all their namespaces.
+func (out *Output) sameNamespace(among []int, namespaces ...string) int {
+	for _, i := range among {
+		for _, namespace := range namespaces {
+			if out.Bundles[i].Summary.Namespace == namespace {
+				return i
+			}
+		}
+	}
+	return among[0]
+}
+
+// kustomization is an overlay's file, cut at each function. config is that of the first function of tegen, nil where
+// tegen is only in the nested kustomizations; their key is the index among the resources.
 type kustomization struct {
-	dir, file     string
-	types         types.Kustomization
-	config        *yaml.Node
-	before, after []string
-	nested        map[int]*kustomization
-	behind        seenFiles       // what kustomize read to change objects after tegen
-	built         []byte          // what a nested one built
-	given, opts   []schema.Option // opts has its own policy too
-	policy        *policy.Policy  // of its own ConfigMaps
+	dir, file   string
+	types       types.Kustomization
+	config      *yaml.Node
+	generators  []function // under generators
+	before      []string   // transformers of kustomize itself in front of the first step
+	steps       []step
+	nested      map[int]*kustomization
+	behind      seenFiles       // what kustomize read to change objects after tegen
+	built       []byte          // what a nested one built
+	given, opts []schema.Option // opts has its own policy too
+	policy      *policy.Policy  // of its own ConfigMaps
 }
 
 // options are those of loading jobs, here and in the kustomizations below.
@@ -137,7 +197,11 @@ func (k *kustomization) options(opts []schema.Option) {
 	}
 }
 
-func (k *kustomization) renders() bool { return k.config != nil || len(k.nested) > 0 }
+// renders reports whether tegen is among its functions, or below it.
+func (k *kustomization) renders() bool {
+	return k.config != nil || len(k.nested) > 0 ||
+		slices.ContainsFunc(k.generators, func(f function) bool { return f.kind == ownFunction })
+}
 
 // readFile parses the kustomization of a directory, "" where it has none.
 func readFile(dir string) (name string, t types.Kustomization, err error) {
@@ -185,74 +249,10 @@ func readKustomization(dir string) (*kustomization, error) {
 			k.nested[i] = below
 		}
 	}
-	for _, t := range k.types.Transformers {
-		config, err := k.functionConfig(t)
-		switch {
-		case err != nil:
-			return nil, err
-		case config != nil && kind(config) == names.KindCheck:
-			// Overlay checks all that comes out.
-		case config != nil && k.config == nil:
-			k.config = config
-		case k.config == nil:
-			k.before = append(k.before, t)
-		default:
-			k.after = append(k.after, t)
-		}
-	}
-	return k, nil
+	return k, k.readFunctions()
 }
 
-// functionConfig returns the configuration of tegen that a transformer entry holds or names, nil where it is another's.
-func (k *kustomization) functionConfig(entry string) (*yaml.Node, error) {
-	text, at := []byte(entry), "a transformer in "+relative(filepath.Join(k.dir, k.file))
-	if !strings.Contains(entry, "\n") {
-		path := filepath.Join(k.dir, entry)
-		at = relative(path)
-		info, err := os.Stat(path)
-		if err != nil {
-			return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
-		}
-		if info.IsDir() {
-			return nil, nil
-		}
-		if text, err = readRegular(path); err != nil {
-			return nil, fmt.Errorf("reading a transformer of the overlay: %w", err)
-		}
-		if !within(k.dir, path) {
-			return nil, fmt.Errorf("reading %s: transformers: %s is outside of its directory: kustomize takes files "+
-				"from there alone; put it there, or name the directory that holds it",
-				filepath.Join(k.dir, k.file), entry)
-		}
-	}
-	docs, err := filled(text) // of any form: kustomize refuses what is no object
-	if err != nil {
-		return nil, fmt.Errorf("reading %s: %w", at, err)
-	}
-	if len(docs) != 1 {
-		if i := slices.IndexFunc(docs, isConfig); i >= 0 {
-			return nil, fmt.Errorf("reading %s: a %s is in a file with other documents: move it to a separate file", at,
-				kind(docs[i]))
-		}
-		return nil, nil
-	}
-	n := docs[0]
-	h := headOf(n)
-	switch key, problem := h.Problem(); {
-	case h.Class() == dochead.Broken && h.APIVersion+h.Kind != "": // of any other form: kustomize refuses it
-		return nil, fmt.Errorf("reading %s: %s: %s", at, key, problem)
-	case h.Class() != dochead.Config:
-		return nil, nil
-	case h.APIVersion != names.APIVersion:
-		return nil, fmt.Errorf("reading %s: apiVersion: must be %s, not %q", at, names.APIVersion, h.APIVersion)
-	}
-	if err := checkObject(n, kind(n)); err != nil {
-		return nil, fmt.Errorf("reading %s: %w", at, err)
-	}
-	return n, nil
-}
-
-// build runs the transformers before tegen in kustomize, then tegen, then those behind it in kustomize again.
+// build runs the transformers before the first function in kustomize, and then each function and what is behind it.
 func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output, error) {
 	if err := k.refuseMistakes(sources); err != nil {
 		return nil, err
@@ -260,6 +260,10 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 	first := k.types
 	first.Transformers, first.Validators = k.before, nil
 	files, notes, err := k.buildNested(&first, sources)
+	if err != nil {
+		return nil, err
+	}
+	generated, err := k.generate(&first, files, sources, jobsTo)
 	if err != nil {
 		return nil, err
 	}
@@ -284,90 +288,33 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 	if err != nil {
 		return nil, err
 	}
-	notes = append(notes, more...)
-	var bundles []render.Bundle
+	b := &building{
+		kustomization: k, own: own, sources: sources, jobsTo: jobsTo, notes: append(notes, more...), settled: generated,
+		items: items,
+	}
 	if k.config == nil {
 		if err := k.unrendered(items); err != nil {
 			return nil, err
 		}
 	} else {
-		if len(sources) > 0 && len(k.nested) == 0 {
-			given := map[string]bool{}
-			for _, n := range outside {
-				given[identity(n)] = true
-			}
-			items = slices.DeleteFunc(items, func(n *yaml.Node) bool {
-				return kind(n) == names.KindTrainingJob && isInput(n) || given[identity(n)]
-			})
-			items = append(items, outside...)
+		if b.items = items; len(sources) > 0 && len(k.nested) == 0 {
+			b.items = replaced(items, outside)
 		}
-		var inputs []*yaml.Node // nobody keeps them while they are rendered: they are larger than what is made of them
-		inputs, items = parted(items)
-		if bundles, err = k.render(inputs, sources, jobsTo); err != nil {
-			return nil, err
-		}
-		var said []string
-		if items, said, err = k.kept(items, bundles); err != nil {
-			return nil, err
-		}
-		for _, note := range said {
-			notes = append(notes, finding.Noted(note).At(relative(filepath.Join(k.dir, k.file))))
-		}
+		b.inputs, b.items = parted(b.items)
 	}
-	var rendered []render.Bundle // those whose objects kustomize has transformed
-	if renamed(items, bundles) {
-		if items, err = k.resolved(own.types, own.files, bundles); err != nil {
-			return nil, err
-		}
-		rendered = bundles
-		bundles = nil
-	}
-	if len(k.after)+len(k.types.Validators) > 0 {
-		if items, err = k.finish(items, bundles); err != nil {
-			return nil, err
-		}
-		rendered = append(rendered, bundles...)
-		bundles = nil
-	}
-	rest, err := stream(items)
-	out := &Output{append(bundles, withoutFiles(rendered)...), append([]byte{}, rest...), notes, k.behind.digest()}
-	return k.judge(out, err)
+	return k.judge(b.finish())
 }
 
-// finish runs the transformers behind tegen over everything.
-func (k *kustomization) finish(items []*yaml.Node, bundles []render.Bundle) ([]*yaml.Node, error) {
-	rest, err := stream(items)
-	if err != nil {
-		return nil, err
+// replaced are items with those from outside in the place of the overlay's own jobs.
+func replaced(items, outside []*yaml.Node) []*yaml.Node {
+	given := map[string]bool{}
+	for _, n := range outside {
+		given[identity(n)] = true
 	}
-	all, err := (&Output{Bundles: bundles, Rest: rest}).stream()
-	if err != nil {
-		return nil, err
-	}
-	k.watch()
-	last := types.Kustomization{
-		Resources: []string{"tegen-rendered.yaml"}, Transformers: k.after,
-		Validators: k.types.Validators,
-	}
-	files := map[string][]byte{"tegen-rendered.yaml": all}
-	if err := configure(&last, files, k.folders(k.types)); err != nil {
-		return nil, err
-	}
-	return k.kustomize(last, files)
-}
-
-// kept are the items that pass through beside the bundles, and notes about both.
-func (k *kustomization) kept(items []*yaml.Node, bundles []render.Bundle) ([]*yaml.Node, []string, error) {
-	cfg, err := parseConfig(k.config)
-	if err != nil {
-		return nil, nil, err
-	}
-	items, notes, err := keep(items, bundles, len(cfg.generators) == 0)
-	if err != nil {
-		return nil, nil, err
-	}
-	more, err := partial(bundles, items, cfg.generators)
-	return items, append(notes, more...), err
+	items = slices.DeleteFunc(items, func(n *yaml.Node) bool {
+		return kind(n) == names.KindTrainingJob && isInput(n) || given[identity(n)]
+	})
+	return append(items, outside...)
 }
 
 // unrendered refuses inputs of a kustomization whose transformers are without tegen: those below it, which have it, do
@@ -394,15 +341,6 @@ func parted(items []*yaml.Node) (inputs, rest []*yaml.Node) {
 		}
 	}
 	return inputs, rest
-}
-
-// withoutFiles are bundles without their files: the jobs, and nothing that would be written twice.
-func withoutFiles(bundles []render.Bundle) []render.Bundle {
-	out := make([]render.Bundle, len(bundles))
-	for i := range bundles {
-		out[i].Job, out[i].Summary = bundles[i].Job, bundles[i].Summary
-	}
-	return out
 }
 
 // buildNested renders the kustomizations below that have tegen, and puts what comes out in their place among the
@@ -435,18 +373,23 @@ func (k *kustomization) buildNested(first *types.Kustomization, sources []schema
 }
 
 // render renders the jobs among items. Its errors have positions in the files of the jobs.
-func (k *kustomization) render(items []*yaml.Node, sources []schema.Source, jobsTo renderer,
+func (k *kustomization) render(items []*yaml.Node, cfg config, sources []schema.Source, jobsTo renderer,
 ) ([]render.Bundle, error) {
-	cfg, err := parseConfig(k.config)
-	if err != nil {
-		return nil, err
-	}
 	bundles, err := renderItems(items, cfg, k.place(sources), jobsTo, k.opts...)
 	var mistakes schema.Errors
 	if errors.As(err, &mistakes) {
 		return nil, k.withPositions(sources, mistakes)
 	}
 	return bundles, err
+}
+
+// withoutFiles are bundles without their files: the jobs, and nothing that would be written twice.
+func withoutFiles(bundles []render.Bundle) []render.Bundle {
+	out := make([]render.Bundle, len(bundles))
+	for i := range bundles {
+		out[i].Job, out[i].Summary = bundles[i].Job, bundles[i].Summary
+	}
+	return out
 }
 
 // renamed says whether jobs name objects of the overlay by the names that they had before it changed them: by a hash
@@ -469,27 +412,25 @@ func renamed(items []*yaml.Node, bundles []render.Bundle) bool {
 }
 
 // resolved has kustomize update such names, its last step: the overlay, without hashes yet, and the objects are the
-// resources of a kustomization around both.
-func (k *kustomization) resolved(first types.Kustomization, files map[string][]byte,
-	bundles []render.Bundle,
-) ([]*yaml.Node, error) {
-	var objects bytes.Buffer
-	if err := render.Write(&objects, bundles); err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.dir, err)
-	}
-	text, err := sigsyaml.Marshal(first)
+// resources of a kustomization around both. It returns the objects.
+func (b *building) resolved(objects []byte) ([]*yaml.Node, error) {
+	text, err := sigsyaml.Marshal(b.own.types)
 	if err != nil {
-		return nil, fmt.Errorf("building %s: %w", k.dir, err)
+		return nil, fmt.Errorf("building %s: %w", b.dir, err)
 	}
-	inner := filepath.Join("..", filepath.Base(k.dir))
-	all := map[string][]byte{"tegen-rendered.yaml": objects.Bytes(), filepath.Join(inner, k.file): text}
-	for name, data := range files {
+	inner := filepath.Join("..", filepath.Base(b.dir))
+	all := map[string][]byte{"tegen-rendered.yaml": objects, filepath.Join(inner, b.file): text}
+	for name, data := range b.own.files {
 		all[filepath.Join(inner, name)] = data
 	}
-	k.watch()
+	b.watch()
 	around := kustomization{
-		dir: filepath.Join(filepath.Dir(k.dir), "."+filepath.Base(k.dir)+".tegen"), file: k.file, behind: k.behind,
+		dir: filepath.Join(filepath.Dir(b.dir), "."+filepath.Base(b.dir)+".tegen"), file: b.file, behind: b.behind,
 	}
 	items, err := around.kustomize(types.Kustomization{Resources: []string{inner, "tegen-rendered.yaml"}}, all)
-	return slices.DeleteFunc(items, isInput), err
+	if err != nil {
+		return nil, err
+	}
+	rendered, err := filled(objects)
+	return items[len(items)-len(rendered):], err
 }

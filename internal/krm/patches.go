@@ -347,20 +347,7 @@ func transformer(patch string, target *types.Selector, i int) string {
 
 // position is that of a patch in its file.
 func (a targetedPatch) position() string {
-	path := filepath.Join(a.folder.dir, a.folder.file)
-	text, err := readRegular(path)
-	if err != nil {
-		return relative(path)
-	}
-	root, err := parse(yamldoc.Document{Line: 1, Text: text})
-	if err != nil {
-		return relative(path)
-	}
-	list := yamldoc.Target(yamldoc.Field(root, a.list))
-	if list == nil || a.index >= len(list.Content) {
-		return relative(path)
-	}
-	return fmt.Sprintf("%s:%d:%d", relative(path), list.Content[a.index].Line, list.Content[a.index].Column)
+	return positionIn(filepath.Join(a.folder.dir, a.folder.file), a.list, a.index)
 }
 
 // targetText is a target as it is written, without what it leaves open.

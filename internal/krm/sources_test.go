@@ -127,13 +127,14 @@ func TestSourcesTwice(t *testing.T) {
 	}
 }
 
-// TestSeveralDocuments: a document that kustomize or tegen would not read is an error. Transformers of others may be in
-// one file.
+// TestSeveralDocuments: a document that kustomize or tegen would not read is an error. Transformers may be in one file,
+// and have different names.
 func TestSeveralDocuments(t *testing.T) {
 	const labels = "apiVersion: builtin\nkind: LabelTransformer\nmetadata: {name: l}\nlabels: {team: one}\n" +
 		"fieldSpecs: [{path: metadata/labels, create: true}]\n"
 	for _, c := range []struct{ kustomization, config, want string }{
-		{"", "---\n" + labels, "tegen.yaml: a Generator is in a file with other documents"},
+		{"", "---\n" + labels, "tegen.yaml:10:1: transformers: LabelTransformer l: another "},
+		{"", "---\n" + strings.Replace(labels, "name: l", "name: n", 1), ""},
 		{"---\nnamePrefix: x-\n", "", "kustomization.yaml: it has several documents"},
 		{"---\n# a comment\n", "---\n# a comment\n", ""},
 	} {

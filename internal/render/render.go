@@ -31,6 +31,8 @@ type Bundle struct {
 	Files   []File
 	Expects []string // Kind/name of what its objects name and others make
 
+	Left []generators.Concern // what the other generators would make of the job, where only some ran
+
 	ids  []string
 	made []madeServices
 }
@@ -118,7 +120,11 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 	var all []k8sruntime.Object
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
-	for _, concern := range generators.Generate(job, only...) {
+	for _, concern := range generators.Generate(job) {
+		if len(only) > 0 && !slices.Contains(only, concern.Name) {
+			b.Left = append(b.Left, concern)
+			continue
+		}
 		text := (*buffer)[:0]
 		for i, obj := range concern.Objects {
 			if i > 0 {
@@ -150,6 +156,12 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 		return b, nil
 	}
 	return b, Judge(job.Position(), all, job.Policy())
+}
+
+// Join adds what other generators made of the same job.
+func (b *Bundle) Join(other Bundle) {
+	b.Files, b.Expects = append(b.Files, other.Files...), append(b.Expects, other.Expects...)
+	b.ids, b.made = append(b.ids, other.ids...), append(b.made, other.made...)
 }
 
 // IDs are the objects of a bundle, and those that controllers make of them, as "Kind namespace/name".

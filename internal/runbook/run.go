@@ -26,6 +26,9 @@ func (b *book) over(files []string, verb string, more ...string) []string {
 	if b.Overlay != "" {
 		words = append(words, "--overlay", file(b.Overlay))
 	}
+	if b.Exec {
+		words = append(words, "--enable-exec")
+	}
 	if b.Environment != "" {
 		words = append(words, "--environment", file(b.Environment))
 	}

@@ -31,6 +31,7 @@ var Ways = []string{Kubectl, ArgoCD, Flux}
 type Options struct {
 	Files       []string
 	Overlay     string // "" where there is none
+	Exec        bool   // the overlay lists programs that have to run
 	Environment string // file of the Environment, "" for none
 	Tree        string // the folder in git that jobs are rendered to, for Argo CD and Flux
 	With        string // one of Ways

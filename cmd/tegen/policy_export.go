@@ -110,9 +110,11 @@ func checkExport(o admission.Options) error {
 		}
 	}
 	const longest = 160 // names of objects have at most 253 characters, and a kind with its group follows
-	if problems := validation.IsDNS1123Subdomain(o.Name); len(problems) > 0 || len(o.Name) > longest {
-		return cli.Usagef("--name: %q is no name of an object, or has more than %d characters: %s", o.Name, longest,
-			strings.Join(problems, "; "))
+	if problems := validation.IsDNS1123Subdomain(o.Name); len(problems) > 0 {
+		return cli.Usagef("--name: %q is no name of an object: %s", o.Name, strings.Join(problems, "; "))
+	}
+	if len(o.Name) > longest {
+		return cli.Usagef("--name has %d characters, and the limit is %d", len(o.Name), longest)
 	}
 	return nil
 }

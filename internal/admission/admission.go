@@ -66,25 +66,20 @@ func Export(p *policy.Policy, o Options) ([]runtime.Object, error) {
 	if p.HasPodRules() {
 		validations, err := p.PodCEL("p")
 		mistakes = append(mistakes, finding.Of(err)...)
-		objects = append(objects, o.objects("pods", podPolicy(validations))...)
+		objects = append(objects, o.objects("pods", podPolicy(validations), false)...)
 	}
-	kinds := render.Kinds()
-	for _, name := range p.ObjectKinds() {
-		validations, err := p.ObjectCEL(name, "object")
+	for _, k := range constrained(p) {
+		spec, err := k.policy(p)
 		mistakes = append(mistakes, finding.Of(err)...)
-		for _, k := range kinds[name] {
-			if apis.ClusterScoped(k.Kind) && !o.Cluster {
-				mistakes = append(mistakes, finding.Finding{
-					Rule: "policy/load", Level: finding.Error,
-					Message: fmt.Sprintf("object.%s: these objects are in no namespace, so that the rules would hold "+
-						"in the whole cluster: add --cluster-scoped, or keep them in a file of their own", name),
-				})
-				continue
-			}
-			resource := resourceOf(k.GroupVersionKind)
-			objects = append(objects, o.objects("object-"+strings.ToLower(name)+suffix(k, kinds[name]),
-				objectPolicy(resource, validations))...)
+		cluster := apis.ClusterScoped(k.Kind.Kind)
+		switch {
+		case slices.Contains(unserved, k.Kind.Kind):
+			mistakes = append(mistakes, k.mistake("an API server has no such objects to check: leave the rules out"))
+		case cluster && !o.Cluster:
+			mistakes = append(mistakes, k.mistake("these objects are in no namespace, so that the rules would hold in "+
+				"the whole cluster: add --cluster-scoped, or keep them in a file of their own"))
 		}
+		objects = append(objects, o.objects(k.policyName(), spec, cluster)...)
 	}
 	if err := mistakes.Once().Err(); err != nil {
 		return nil, err
@@ -92,12 +87,40 @@ func Export(p *policy.Policy, o Options) ([]runtime.Object, error) {
 	return objects, nil
 }
 
-// suffix tells the kinds of one name apart.
-func suffix(k render.Kind, named []render.Kind) string {
-	if len(named) == 1 {
-		return ""
+// unserved are kinds that clients send or receive and that no API server stores.
+var unserved = []string{"Binding", "ComponentStatus", "Eviction", "PodStatusResult", "RangeAllocation"}
+
+// objectKind is a kind that a policy has rules for.
+type objectKind struct {
+	render.Kind
+	name string // by which a rule names it first
+}
+
+// constrained are the kinds of objects that a policy has rules for. A kind can be named with and without its group.
+func constrained(p *policy.Policy) (all []objectKind) {
+	kinds, seen := render.Kinds(), map[schema.GroupVersionKind]bool{}
+	for _, name := range p.ObjectKinds() {
+		for _, k := range kinds[name] {
+			if !seen[k.GroupVersionKind] {
+				seen[k.GroupVersionKind] = true
+				all = append(all, objectKind{k, name})
+			}
+		}
 	}
-	return "-" + strings.ReplaceAll(strings.TrimSuffix(k.Group+"-"+k.Version, "-"), ".", "-")
+	return all
+}
+
+func (k objectKind) mistake(message string) finding.Finding {
+	return finding.Finding{Rule: "policy/cluster", Level: finding.Error, Message: "object." + k.name + ": " + message}
+}
+
+// policyName has the version too, since a kind can have several.
+func (k objectKind) policyName() string {
+	name := strings.ToLower(k.Kind.Kind)
+	if k.Group != "" {
+		name += "-" + strings.ReplaceAll(k.Group, ".", "-") + "-" + k.Version
+	}
+	return "object-" + name
 }
 
 func resourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
@@ -105,18 +128,18 @@ func resourceOf(gvk schema.GroupVersionKind) schema.GroupVersionResource {
 }
 
 // objects are a policy and its binding.
-func (o Options) objects(name string, spec admissionv1.ValidatingAdmissionPolicySpec) []runtime.Object {
+func (o Options) objects(name string, spec admissionv1.ValidatingAdmissionPolicySpec, cluster bool) []runtime.Object {
 	fail := admissionv1.Fail
 	spec.FailurePolicy = &fail
 	name = o.Name + "-" + name
 	labels := map[string]string{"app.kubernetes.io/managed-by": "tegen"}
-	binding := admissionv1.ValidatingAdmissionPolicyBindingSpec{
-		PolicyName: name, ValidationActions: o.Actions,
-		MatchResources: &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
+	binding := admissionv1.ValidatingAdmissionPolicyBindingSpec{PolicyName: name, ValidationActions: o.Actions}
+	if !cluster { // a server compares the selector with a Namespace's own labels
+		binding.MatchResources = &admissionv1.MatchResources{NamespaceSelector: &metav1.LabelSelector{
 			MatchExpressions: []metav1.LabelSelectorRequirement{{
 				Key: "kubernetes.io/metadata.name", Operator: metav1.LabelSelectorOpIn, Values: o.Namespaces,
 			}},
-		}},
+		}}
 	}
 	version := admissionv1.SchemeGroupVersion.String()
 	return []runtime.Object{
@@ -131,37 +154,44 @@ func (o Options) objects(name string, spec admissionv1.ValidatingAdmissionPolicy
 	}
 }
 
-// podPolicy matches every kind of object that has pods. An update is checked only if it changes their specs: otherwise
-// the finalizers of a pod that is older than the policy could not be removed.
+// podPolicy matches every kind of object that has pods.
 func podPolicy(validations []policy.Validation) admissionv1.ValidatingAdmissionPolicySpec {
 	for i := range validations {
 		v := &validations[i]
-		v.Expression = "variables.pods.all(p, " + v.Expression + ")"
-		if v.Path.String() == "spec.nodeName" { // the scheduler sets it in pods that exist
-			v.Expression = "request.operation == 'UPDATE' || " + v.Expression
-		}
+		now, before := "variables.pods.all(p, "+v.Expression+")", "variables.before.all(p, "+v.Expression+")"
+		v.Expression = unlessViolatedBefore(now, before)
 	}
-	pods := podsOf("object")
-	spec := specOf(matching(podKinds()), "pods-change",
-		fmt.Sprintf("request.operation == 'CREATE' || (%s).map(p, p.spec) != (%s).map(p, p.spec)", pods,
-			podsOf("oldObject")), validations)
-	spec.Variables = []admissionv1.Variable{{Name: "pods", Expression: pods}}
+	spec := specOf(podKinds(), validations)
+	spec.Variables = []admissionv1.Variable{
+		{Name: "pods", Expression: podsOf("object")},
+		{Name: "before", Expression: podsOf("oldObject")},
+	}
 	return spec
 }
 
-// objectPolicy matches one kind of object. An object that is being deleted can be updated, so that its finalizers can
-// be removed.
-func objectPolicy(resource schema.GroupVersionResource, validations []policy.Validation,
-) admissionv1.ValidatingAdmissionPolicySpec {
-	return specOf(matching([]schema.GroupVersionResource{resource}), "not-deleted",
-		"request.operation == 'CREATE' || !has(object.metadata.deletionTimestamp)", validations)
+// policy matches one kind of object.
+func (k objectKind) policy(p *policy.Policy) (spec admissionv1.ValidatingAdmissionPolicySpec, err error) {
+	now, err := p.ObjectCEL(k.Kind.Kind, k.Group, "object")
+	if err != nil {
+		return spec, err
+	}
+	before, err := p.ObjectCEL(k.Kind.Kind, k.Group, "oldObject")
+	for i := range before {
+		now[i].Expression = unlessViolatedBefore("("+now[i].Expression+")", "("+before[i].Expression+")")
+	}
+	return specOf([]schema.GroupVersionResource{resourceOf(k.GroupVersionKind)}, now), err
 }
 
-func specOf(rules []admissionv1.NamedRuleWithOperations, condition, expression string, validations []policy.Validation,
+// unlessViolatedBefore admits a change of what violated the rule before. Otherwise the finalizers of an object that is
+// older than the policy could not be removed, and a pod with a node, which the scheduler has set, could not be changed.
+func unlessViolatedBefore(now, before string) string {
+	return now + " || request.operation == 'UPDATE' && !" + before
+}
+
+func specOf(resources []schema.GroupVersionResource, validations []policy.Validation,
 ) admissionv1.ValidatingAdmissionPolicySpec {
 	spec := admissionv1.ValidatingAdmissionPolicySpec{
-		MatchConstraints: &admissionv1.MatchResources{ResourceRules: rules},
-		MatchConditions:  []admissionv1.MatchCondition{{Name: condition, Expression: expression}},
+		MatchConstraints: &admissionv1.MatchResources{ResourceRules: matching(resources)},
 	}
 	for _, v := range validations {
 		spec.Validations = append(spec.Validations, admissionv1.Validation{

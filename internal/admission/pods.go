@@ -71,11 +71,11 @@ func podKinds() (resources []schema.GroupVersionResource) {
 	for _, t := range allTemplates() {
 		resources = append(resources, resourceOf(t.gvk))
 	}
-	return resources
+	return slices.Compact(resources)
 }
 
-// podsOf is the expression for the list of an object's pod templates. The last kinds have no condition, so that the
-// expression fails for an object that is none of them.
+// podsOf is the expression for the list of an object's pod templates. A part that an object lacks is an empty mapping.
+// The last kinds have no condition: no other kinds are matched.
 func podsOf(object string) string {
 	at := map[string][]string{} // kinds by the expression for their templates
 	var order []string
@@ -89,7 +89,7 @@ func podsOf(object string) string {
 	}
 	var b strings.Builder
 	for _, list := range order[:len(order)-1] {
-		fmt.Fprintf(&b, "%[1]s.apiVersion + ' ' + %[1]s.kind in [%[2]s] ? (%[3]s) : ", object,
+		fmt.Fprintf(&b, "%[1]s.apiVersion + ' ' + %[1]s.kind in [%[2]s] ? %[3]s : ", object,
 			strings.Join(at[list], ", "), list)
 	}
 	return b.String() + order[len(order)-1]
@@ -97,19 +97,22 @@ func podsOf(object string) string {
 
 // listOf is the expression for the templates at a path.
 func listOf(value string, path []string) string {
-	for i, name := range path {
-		switch name {
-		case "[]":
-			return fmt.Sprintf("has(%[1]s) ? %[1]s.map(i, %[2]s) : []", value, single("i", path[i+1:]))
-		case "*":
-			return fmt.Sprintf("has(%[1]s) ? %[1]s.map(k, %[2]s) : []", value, single(value+"[k]", path[i+1:]))
-		}
-		value += "." + name
+	if len(path) == 0 {
+		return "[" + value + "]"
 	}
-	return "[" + value + "]"
+	marker := slices.IndexFunc(path, func(name string) bool { return name == "[]" || name == "*" })
+	if marker < 0 {
+		return "[" + optional(value, path, "{}") + "]"
+	}
+	of, below := path[:marker], path[marker+1:]
+	if path[marker] == "[]" {
+		return fmt.Sprintf("%s.map(i, %s)", optional(value, of, "[]"), optional("i", below, "{}"))
+	}
+	return fmt.Sprintf("%s.map(k, %s)", optional(value, of, "{}"),
+		optional(strings.Join(append([]string{value}, of...), ".")+"[k]", below, "{}"))
 }
 
-// single is the expression for the one template at a path without lists.
-func single(value string, path []string) string {
-	return strings.Join(append([]string{value}, path...), ".")
+// optional is the expression for the value at a path without lists, or for an empty one.
+func optional(value string, path []string, empty string) string {
+	return strings.Join(append([]string{value}, path...), ".?") + ".orValue(" + empty + ")"
 }

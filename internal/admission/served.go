@@ -5,8 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/finding"
@@ -41,7 +44,8 @@ var served = map[string]string{
 	"spec.subdomain":       ``,
 	"spec.schedulingGates": ``,
 	"metadata.labels": `+{"batch.kubernetes.io/controller-uid": "0", "batch.kubernetes.io/job-name": "a",
-		"controller-uid": "0", "job-name": "a"}`,
+		"controller-uid": "0", "job-name": "a", "pod-template-hash": "0", "controller-revision-hash": "0",
+		"jobset.sigs.k8s.io/jobset-name": "a"}`,
 	"metadata.annotations":     `+{"batch.kubernetes.io/job-completion-index": "0"}`,
 	"metadata.finalizers":      ``,
 	"metadata.ownerReferences": ``,
@@ -77,11 +81,11 @@ var servedInObjects = map[string]map[string]string{
 		"spec.externalTrafficPolicy": `"Cluster"`, "spec.allocateLoadBalancerNodePorts": `true`,
 		"spec.healthCheckNodePort": ``, "spec.sessionAffinityConfig": ``,
 	},
-	"PersistentVolumeClaim": {"spec.storageClassName": ``, "spec.volumeName": ``, "metadata.finalizers": ``},
-	"PersistentVolume":      {"metadata.finalizers": ``},
+	"PersistentVolumeClaim": {"spec.storageClassName": ``, "spec.volumeName": ``},
+	"PersistentVolume":      {"spec.claimRef": ``},
 	"Job.batch": {
 		"spec.parallelism": `1`, "spec.completions": ``, "spec.selector": ``, "spec.podReplacementPolicy": ``,
-		"spec.manualSelector": `false`, "spec.template.metadata.labels": served["metadata.labels"],
+		"spec.manualSelector": `false`,
 	},
 	"CronJob.batch": {
 		"spec.concurrencyPolicy": `"Allow"`, "spec.suspend": `false`, "spec.successfulJobsHistoryLimit": `3`,
@@ -93,13 +97,22 @@ var servedInObjects = map[string]map[string]string{
 	"NetworkPolicy.networking.k8s.io": {
 		"spec.policyTypes": ``, "spec.ingress[].ports[].protocol": `"TCP"`, "spec.egress[].ports[].protocol": `"TCP"`,
 	},
-	"Namespace": {"metadata.labels": `+{"kubernetes.io/metadata.name": "a"}`, "spec.finalizers": ``},
+	"ReplicaSet.apps":                              {"spec.replicas": `1`, "spec.selector": ``},
+	"ReplicationController":                        {"spec.replicas": `1`, "spec.selector": ``},
+	"Secret":                                       {"stringData": ``, "data": ``},
+	"RoleBinding.rbac.authorization.k8s.io":        {"roleRef.apiGroup": `"rbac.authorization.k8s.io"`},
+	"ClusterRoleBinding.rbac.authorization.k8s.io": {"roleRef.apiGroup": `"rbac.authorization.k8s.io"`},
+	"LimitRange":                                   {"spec.limits[].defaultRequest": ``},
+	"Namespace":                                    {"metadata.labels": `+{"kubernetes.io/metadata.name": "a"}`, "spec.finalizers": ``},
 }
 
 // podsServed is all of it, by path in a template.
 func podsServed() map[string]string {
 	all := maps.Clone(served)
 	maps.Copy(all, apis.Defaults["Pod"])
+	for _, field := range servedAnywhere {
+		all["metadata."+field] = ""
+	}
 	for _, list := range []string{"spec.containers[].", "spec.initContainers[]."} {
 		for path, value := range servedInContainers {
 			all[list+path] = value
@@ -115,41 +128,63 @@ func podsServed() map[string]string {
 
 // Notes name the rules whose verdict can change by what the cluster writes into objects.
 func Notes(p *policy.Policy) (list finding.List) {
-	warn := func(name string, in map[string]string, differ func(policy.Served) []policy.Differing) {
-		for _, path := range slices.Sorted(maps.Keys(in)) {
-			s := servedOf(path, in[path])
-			for _, d := range differ(s) {
-				list = append(list, warning(name, path, in[path], d))
-			}
-		}
-		for _, field := range servedAnywhere {
-			for _, d := range differ(policy.Served{Path: []string{"metadata", field}}) {
-				list = append(list, warning(name, "metadata."+field, "", d))
-			}
-		}
-	}
-	warn("pod", podsServed(), p.PodsDiffer)
-	for _, kind := range p.ObjectKinds() {
-		all := map[string]string{}
-		for _, table := range []map[string]map[string]string{apis.Defaults, servedInObjects} {
-			for name, fields := range table {
-				if name == kind || strings.HasPrefix(name, kind+".") {
-					maps.Copy(all, fields)
-				}
-			}
-		}
-		if slices.ContainsFunc(apis.Kinds, func(k apis.Kind) bool {
-			return k.Controller != nil && (kind == k.Kind || kind == k.Kind+"."+k.Group)
-		}) {
+	list = notesOn("pod", podsServed(), p.PodsDiffer)
+	for _, k := range constrained(p) {
+		if k.custom() {
 			list = append(list, finding.Finding{
 				Rule: "policy/cluster", Level: finding.Note,
 				Message: fmt.Sprintf("object.%s: the definition of this kind in a cluster can set fields where they "+
-					"are not set; a rule for such a field can then have another verdict than tegen's", kind),
+					"are not set; a rule for such a field can then have another verdict than tegen's", k.name),
 			})
 		}
-		warn("object."+kind, all, func(s policy.Served) []policy.Differing { return p.ObjectsDiffer(kind, s) })
+		list = append(list, notesOn("object."+k.name, k.served(), func(s policy.Served) []policy.Differing {
+			return p.ObjectsDiffer(k.Kind.Kind, k.Group, s)
+		})...)
 	}
 	return list.Once()
+}
+
+func notesOn(name string, fields map[string]string, differ func(policy.Served) []policy.Differing) (list finding.List) {
+	for _, path := range slices.Sorted(maps.Keys(fields)) {
+		for _, d := range differ(servedOf(path, fields[path])) {
+			list = append(list, warning(name, path, fields[path], d))
+		}
+	}
+	return list
+}
+
+// custom reports whether a definition makes the kind.
+func (k objectKind) custom() bool {
+	return slices.ContainsFunc(apis.Kinds, func(of apis.Kind) bool {
+		return of.Controller != nil && of.GroupVersionKind == k.GroupVersionKind
+	})
+}
+
+// served are the fields that a cluster writes into objects of the kind.
+func (k objectKind) served() map[string]string {
+	name := k.Kind.Kind
+	if k.Group != "" {
+		name += "." + k.Group
+	}
+	all := map[string]string{
+		"status": "", "metadata.finalizers": "", "metadata.ownerReferences": "",
+		"metadata.labels":      `+{"controller.example.com/name": "a"}`,
+		"metadata.annotations": `+{"controller.example.com/name": "a"}`,
+	}
+	for _, path := range templatesIn(k.Type, nil) {
+		for field, value := range podsServed() {
+			all[strings.ReplaceAll(strings.Join(path, "."), ".[]", "[]")+"."+field] = value
+		}
+	}
+	if k.Type == reflect.TypeFor[corev1.Pod]() {
+		maps.Copy(all, podsServed())
+	}
+	for _, field := range servedAnywhere {
+		all["metadata."+field] = ""
+	}
+	maps.Copy(all, apis.Defaults[name])
+	maps.Copy(all, servedInObjects[name])
+	return all
 }
 
 func warning(name, path, value string, d policy.Differing) finding.Finding {

@@ -8,6 +8,7 @@ func ClusterScoped(kind string) bool {
 	case "PersistentVolume", "StorageClass", "Namespace", "PriorityClass", "Node",
 		"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition",
 		"RuntimeClass", "IngressClass", "DeviceClass", "CSIDriver", "CSINode", "VolumeAttachment",
+		"VolumeAttributesClass", "ServiceCIDR", "IPAddress",
 		"ValidatingWebhookConfiguration", "MutatingWebhookConfiguration",
 		"ValidatingAdmissionPolicy", "ValidatingAdmissionPolicyBinding":
 		return true

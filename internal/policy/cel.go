@@ -30,9 +30,9 @@ func (p *Policy) PodCEL(template string) ([]Validation, error) {
 	return inCEL(p.pod, template, translator{dropsEmpty: true})
 }
 
-// ObjectCEL are the rules for objects of a kind, as PodCEL's.
-func (p *Policy) ObjectCEL(kind, object string) ([]Validation, error) {
-	return inCEL(p.objects[kind], object, translator{})
+// ObjectCEL are the rules for objects of a kind, which the CEL variable object holds. The error is that of PodCEL.
+func (p *Policy) ObjectCEL(kind, group, object string) ([]Validation, error) {
+	return inCEL(p.objectRules(kind, group), object, translator{})
 }
 
 // ObjectKinds are the kinds that rules for objects name, such as Service and Job.batch.
@@ -45,10 +45,18 @@ func inCEL(rules all, variable string, t translator) ([]Validation, error) {
 	}
 	var out []Validation
 	for _, l := range leaves {
+		if len(l.cel) > maxExpression {
+			t.mistakes = append(t.mistakes, l.by.mistake("the expression of this rule in CEL has %d bytes, and an API "+
+				"server takes %d for an object before and after a change: write a shorter rule", len(l.cel), maxExpression))
+		}
 		out = append(out, Validation{l.cel, l.path, l.message, l.by.String()})
 	}
-	return out, nil
+	return out, t.mistakes.Once().Err()
 }
+
+// maxExpression leaves room for an expression twice in the 100,000 characters of an API server (apiserver 1.36,
+// pkg/cel/environment): for an object, and for what it was before.
+const maxExpression = 48_000
 
 // translator prints rules in CEL.
 type translator struct {
@@ -156,6 +164,10 @@ func (t *translator) either(e *either, p place, beside all) leaf {
 		message = "must " + demand
 	}
 	out := t.leaf(e.by, p, "", message, false)
+	if list := texts(e); list != nil {
+		out.cel = p.value + " in [" + strings.Join(list, ", ") + "]"
+		return out
+	}
 	var alternatives []string
 	for _, rules := range e.rules {
 		cel, empty := t.conjunction(rules, p)
@@ -164,6 +176,25 @@ func (t *translator) either(e *either, p place, beside all) leaf {
 	}
 	out.cel = strings.Join(alternatives, " || ")
 	return out
+}
+
+// texts are the constants of alternatives that are all texts, in CEL; nil for other alternatives.
+func texts(e *either) (list []string) {
+	for _, rules := range e.rules {
+		if len(rules) != 1 {
+			return nil
+		}
+		s, ok := rules[0].(*scalar)
+		if !ok || s.kinds != isString {
+			return nil
+		}
+		text, ok := s.value.(string)
+		if !ok {
+			return nil
+		}
+		list = append(list, strconv.Quote(text))
+	}
+	return list
 }
 
 // conjunction is one expression for all rules.
@@ -293,6 +324,9 @@ func (t *translator) closed(m *mapping, p place) leaf {
 	var names []string
 	for _, f := range m.fields {
 		names = append(names, strconv.Quote(f.name))
+		if f.older != "" {
+			names = append(names, strconv.Quote(f.older))
+		}
 	}
 	allowed := []string{v + " in [" + strings.Join(names, ", ") + "]"}
 	for _, pattern := range m.patterns {

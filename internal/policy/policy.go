@@ -103,11 +103,16 @@ func (p *Policy) Object(kind, group string, object any) ([]Violation, error) {
 	if p == nil || len(p.objects) == 0 {
 		return nil, nil
 	}
-	rules := slices.Concat(p.objects[kind], p.objects[kind+"."+group])
+	rules := p.objectRules(kind, group)
 	if len(rules) == 0 {
 		return nil, nil
 	}
 	return p.judge(rules, object)
+}
+
+// objectRules are those of a kind by its name alone, and those by its name and group.
+func (p *Policy) objectRules(kind, group string) all {
+	return slices.Concat(p.objects[kind], p.objects[kind+"."+group])
 }
 
 func (p *Policy) judge(rules all, object any) ([]Violation, error) {
@@ -121,9 +126,25 @@ func (p *Policy) judge(rules all, object any) ([]Violation, error) {
 	if err := decoder.Decode(&value); err != nil {
 		return nil, fmt.Errorf("decoding %T for the policy: %w", object, err)
 	}
+	withoutNulls(value)
 	var r report
 	rules.check(value, nil, &r)
 	return r.violations, nil
+}
+
+// withoutNulls removes fields without a value: Go's encoding writes null for a list that is not set.
+func withoutNulls(v any) {
+	switch v := v.(type) {
+	case map[string]any:
+		maps.DeleteFunc(v, func(_ string, below any) bool { return below == nil })
+		for _, below := range v {
+			withoutNulls(below)
+		}
+	case []any:
+		for _, item := range v {
+			withoutNulls(item)
+		}
+	}
 }
 
 // Load reads all sources. The error is a finding.List with every mistake.

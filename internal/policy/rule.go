@@ -353,7 +353,7 @@ func (m *mapping) checkPresence(name string, set bool, path yamldoc.Path, r *rep
 
 // lists reports whether a closed mapping allows a field.
 func (m *mapping) lists(name string) bool {
-	return slices.ContainsFunc(m.fields, func(f field) bool { return f.name == name }) ||
+	return slices.ContainsFunc(m.fields, func(f field) bool { return f.name == name || f.older == name }) ||
 		slices.ContainsFunc(m.patterns, func(p pattern) bool { return passes(p.key, name) })
 }
 

@@ -179,7 +179,7 @@ func (b *builder) bound(f *file, u *ast.UnaryExpr, t goType) all {
 	if lit, isLit := u.X.(*ast.BasicLit); isLit {
 		shown = lit.Value
 	}
-	cel := operator(op.String(), n)
+	cel := operator(op.String(), n).guarded(isNumber, t)
 	if isQuantity {
 		cel = quantityOperator(op.String(), than, shown)
 	}

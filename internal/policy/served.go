@@ -8,7 +8,7 @@ import (
 
 // Served is what an API server writes into objects by itself.
 type Served struct {
-	Path []string // of the field; "[]" for every item of a list
+	Path []string // of the field; "[]" for every item of a list, "*" for every field
 	// Value is what it sets where the field is not set, or the item or the fields that it adds; nil if unknown.
 	Value any
 	Adds  bool // to what an object has
@@ -24,8 +24,8 @@ type Differing struct {
 func (p *Policy) PodsDiffer(s Served) []Differing { return differing(p.pod, s) }
 
 // ObjectsDiffer are those for objects of a kind.
-func (p *Policy) ObjectsDiffer(kind string, s Served) []Differing {
-	return differing(p.objects[kind], s)
+func (p *Policy) ObjectsDiffer(kind, group string, s Served) []Differing {
+	return differing(p.objectRules(kind, group), s)
 }
 
 func differing(rules all, s Served) (out []Differing) {
@@ -56,10 +56,26 @@ func differ(rules all, path []string, s Served) (at []position) {
 		return append(at, differ(inItems, path[1:], s)...)
 	}
 	mappings := mappingsOf(rules)
+	if path[0] == "*" {
+		return append(at, differ(rulesOfFields(mappings), path[1:], s)...)
+	}
 	if len(path) > 1 {
 		return append(at, differ(rulesFor(mappings, path[0]), path[1:], s)...)
 	}
 	return append(at, differAt(mappings, path[0], s)...)
+}
+
+// rulesOfFields are those of all fields.
+func rulesOfFields(mappings []*mapping) (rules all) {
+	for _, m := range mappings {
+		for _, f := range m.fields {
+			rules = append(rules, f.rules...)
+		}
+		for _, p := range m.patterns {
+			rules = append(rules, p.rules...)
+		}
+	}
+	return rules
 }
 
 // differAt compares the verdicts about a field without and with what the server writes.

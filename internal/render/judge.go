@@ -146,7 +146,9 @@ func printed(o k8sruntime.Object, gvk k8sschema.GroupVersionKind) any {
 	content = maps.Clone(content)
 	content["apiVersion"], content["kind"] = gvk.ToAPIVersionAndKind()
 	delete(content, "status")
-	content["metadata"] = storedMetadata(content["metadata"])
+	if m, ok := content["metadata"]; ok {
+		content["metadata"] = storedMetadata(m)
+	}
 	return content
 }
 

@@ -137,7 +137,8 @@ type evaluator struct{ *cel.Env }
 func newEvaluator(t *testing.T) evaluator {
 	t.Helper()
 	env, err := environment.MustBaseEnvSet(version.MajorMinor(1, 36)).StoredExpressionsEnv().Extend(
-		cel.Variable("object", cel.DynType), cel.Variable("pods", cel.DynType), cel.Variable("request", cel.DynType))
+		cel.Variable("object", cel.DynType), cel.Variable("pods", cel.DynType), cel.Variable("before", cel.DynType),
+		cel.Variable("request", cel.DynType))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -152,7 +153,7 @@ type compiled struct {
 
 func (e evaluator) program(t *testing.T, expression string) cel.Program {
 	t.Helper()
-	ast, issues := e.Compile(strings.ReplaceAll(expression, "variables.pods", "pods"))
+	ast, issues := e.Compile(strings.ReplaceAll(expression, "variables.", ""))
 	if issues.Err() != nil {
 		t.Fatalf("%s: %v", expression, issues.Err())
 	}

@@ -22,10 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/dynamic"
 
-	"github.com/tegen-dev/tegen/internal/admission"
 	"github.com/tegen-dev/tegen/internal/manifest"
-	"github.com/tegen-dev/tegen/internal/policy"
-	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/test/cluster"
 	"github.com/tegen-dev/tegen/test/upstream"
 )
@@ -412,97 +409,4 @@ func (l *lab) report(t *testing.T, sums map[string]*tally) {
 		}
 	}
 	t.Logf("%d objects, %d verdicts, no difference", all.objects, all.verdicts)
-}
-
-// TestRefuses: an API server refuses what a policy forbids, and lets an object that is older than the policy go.
-func TestRefuses(t *testing.T) {
-	l := start(t)
-	ctx := t.Context()
-	l.namespace(t, "team-a")
-	l.namespace(t, "other")
-	pods := l.Client().CoreV1().Pods("team-a")
-	pod := func(name string, host bool) *corev1.Pod {
-		return &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Finalizers: []string{"example.com/a"}},
-			Spec:       corev1.PodSpec{HostNetwork: host, Containers: []corev1.Container{{Name: "a", Image: "a"}}},
-		}
-	}
-	if _, err := pods.Create(ctx, pod("older", true), metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	text := `pod: spec: {
-		hostNetwork?: false @message("no host network")
-		nodeName?: _|_
-		containers: [...{image!: !="b"}]
-	}`
-	p, err := policy.Load([]policy.Source{{Name: "a.cue", Text: []byte(text)}}, render.PolicyTypes())
-	if err != nil {
-		t.Fatal(err)
-	}
-	exported, err := admission.Export(p, admission.Options{
-		Name: "tegen", Namespaces: []string{"team-a"}, Actions: []admissionv1.ValidationAction{admissionv1.Deny},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	api := l.Client().AdmissionregistrationV1()
-	for _, o := range exported {
-		switch o := o.(type) {
-		case *admissionv1.ValidatingAdmissionPolicy:
-			_, err = api.ValidatingAdmissionPolicies().Create(ctx, o, metav1.CreateOptions{})
-		case *admissionv1.ValidatingAdmissionPolicyBinding:
-			_, err = api.ValidatingAdmissionPolicyBindings().Create(ctx, o, metav1.CreateOptions{})
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	dry := metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}}
-	for end := time.Now().Add(patience); ; time.Sleep(poll) {
-		if _, err = pods.Create(ctx, pod("new", true), dry); err != nil || time.Now().After(end) {
-			break
-		}
-	}
-	if want := "spec.hostNetwork: no host network (a.cue:2:17)"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("the server says %v, want %s", err, want)
-	}
-	if _, err := pods.Create(ctx, pod("good", false), metav1.CreateOptions{}); err != nil {
-		t.Error(err)
-	}
-	if _, err := l.Client().CoreV1().Pods("other").Create(ctx, pod("new", true), dry); err != nil {
-		t.Errorf("another namespace: %v", err)
-	}
-	older, err := pods.Get(ctx, "older", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	older.Finalizers = nil
-	if _, err := pods.Update(ctx, older, metav1.UpdateOptions{}); err != nil {
-		t.Errorf("removing the finalizer of a pod that is older than the policy: %v", err)
-	}
-	l.bound(t, "good")
-	good, err := pods.Get(ctx, "good", metav1.GetOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	good.Spec.Containers[0].Image = "b"
-	if _, err := pods.Update(ctx, good, metav1.UpdateOptions{}); err == nil ||
-		!strings.Contains(err.Error(), "a.cue:4") {
-		t.Errorf("an image that is forbidden, in a pod that exists: %v", err)
-	}
-	good.Spec.Containers[0].Image = "c"
-	if _, err := pods.Update(ctx, good, metav1.UpdateOptions{}); err != nil {
-		t.Errorf("an image that is allowed, in a pod that has a node: %v", err)
-	}
-}
-
-// bound gives a pod a node, as a scheduler does.
-func (l *lab) bound(t *testing.T, name string) {
-	t.Helper()
-	err := l.Client().CoreV1().Pods("team-a").Bind(t.Context(), &corev1.Binding{
-		ObjectMeta: metav1.ObjectMeta{Name: name}, Target: corev1.ObjectReference{Kind: "Node", Name: "node-1"},
-	}, metav1.CreateOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
 }

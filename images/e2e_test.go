@@ -199,12 +199,15 @@ func runImages(t *testing.T, root, dir, names, tag string) {
 				t.Errorf("removing %s: %v: %s", image, err, said)
 			}
 		})
+		if name == "tegen" {
+			t.Run("function", func(t *testing.T) { runFunctions(t, image, list) })
+		}
 		for _, c := range cases[name] {
 			args := []string{
 				"run", "--rm", "--interactive", "--network=none", "--read-only", "--read-only-tmpfs=false",
 				"--cap-drop=all", "--security-opt=no-new-privileges",
-				"--ulimit=nofile=1024:1024", "--ulimit=nproc=1024:1024",
 			}
+			args = append(args, limits...)
 			if c.user != "" {
 				args = append(args, "--user="+c.user)
 			}

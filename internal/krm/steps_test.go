@@ -396,6 +396,31 @@ func TestStepFiles(t *testing.T) {
 	}
 }
 
+// TestContainerForm: an overlay whose tegen kustomize would run in a container renders the same, and nothing is run.
+func TestContainerForm(t *testing.T) {
+	for _, image := range []string{
+		"tegen", "ghcr.io/acme/tegen:1.0.0", "ghcr.io/acme/tegen@sha256:" + strings.Repeat("0", 64),
+	} {
+		files := stepCases()["two Generators"]
+		want := mustOverlay(t, folder(t, files))
+		for name := range files {
+			files[name] = strings.Replace(files[name], "exec:\n        path: tegen-fn\n",
+				"container: {image: '"+image+"'}\n", 1)
+		}
+		if got := mustOverlay(t, folder(t, files)); got != want || !strings.Contains(files["a.yaml"], image) {
+			t.Errorf("%s: %s", image, cmp.Diff(want, got))
+		}
+	}
+	// A ConfigMap does not name tegen by its kind.
+	files := stepCases()["a ConfigMap of tegen"]
+	want := mustOverlay(t, folder(t, files))
+	files["map.yaml"] = strings.Replace(dataConfig, "exec: {path: tegen, args: [fn]}",
+		"container: {image: 'ghcr.io/acme/tegen:1.0.0'}", 1)
+	if got := mustOverlay(t, folder(t, files)); got != want {
+		t.Error(cmp.Diff(want, got))
+	}
+}
+
 // TestNoJobsLeft: a Generator to which another one leaves no job is noted.
 func TestNoJobsLeft(t *testing.T) {
 	files := stepCases()["two Generators"]

@@ -109,7 +109,8 @@ for place in eks kind production; do
 	sed 's/name: train/name: own/' of/$place/jobs/train.yaml >overlays/$place/own.yaml
 	sed -i.bak 's#\.\./\.\./jobs#own.yaml#' overlays/$place/kustomization.yaml
 done
-mkdir -p jobs crds clusters/eks
+mkdir -p jobs crds clusters/eks policies
+echo 'pod: spec: hostNetwork?: false' | tee acme.cue >policies/acme.cue
 sed 's/name: train/name: resnet/' of/eks/jobs/train.yaml >jobs/resnet.yaml
 sed 's/name: train/name: bert/' of/eks/jobs/train.yaml >job.yaml
 rm -r of overlays/*/*.bak

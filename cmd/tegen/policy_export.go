@@ -13,21 +13,23 @@ import (
 	"github.com/tegen-dev/tegen/internal/finding"
 )
 
-const policyLong = `policy works with the rules in CUE that --policy of other commands names.
-docs/policy.md describes them.`
+const policyLong = `A policy is a set of rules in CUE, which the flag --policy of other commands names.
+docs/policy.md describes its language.`
 
-const policyExportLong = `export prints ValidatingAdmissionPolicies and their bindings, by which an API server
-checks the rules of a policy for pods and objects in the namespaces that are named. It
-then refuses what somebody applies without tegen, too. It talks to no cluster.
+const policyExportLong = `export prints ValidatingAdmissionPolicies and their bindings. With them, an API server
+checks the rules of a policy for pods and objects in the namespaces of --namespaces, also
+if somebody applies objects without tegen. The command talks to no cluster.
 
 The rules for pods hold for pods and for the templates of every workload: those of
 Kubernetes and of the custom resources that tegen knows. Rules for jobs are left out,
 since a cluster has no TrainingJobs. If CEL, the language of API servers, cannot
 express a rule, nothing is printed, and the error has the position of the rule.
 
-A cluster writes fields into objects by itself, such as the volume of an account's
-token. Rules that such writing can violate are named on standard error. Use --action
-warn or audit first to see what would be refused.
+A change of an object is checked against the rules that the object satisfied before.
+
+A cluster also writes fields into objects, such as the volume of an account's token.
+Notes on standard error name the rules about such fields. Use --action warn or audit
+first to see what would be refused.
 
 Kubernetes 1.30 or newer serves these objects.`
 
@@ -37,9 +39,9 @@ const policyExportExample = `  tegen policy export policies --namespaces team-a,
 func newPolicyCmd(s cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "policy",
-		Short:   "Bring a policy's rules to clusters",
+		Short:   "Export a policy for API servers",
 		Long:    policyLong,
-		Example: "  tegen policy export policies --namespaces team-a | kubectl apply --server-side -f -",
+		Example: policyExportExample,
 		Args:    cli.OneOf("action"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}

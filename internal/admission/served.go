@@ -103,7 +103,9 @@ var servedInObjects = map[string]map[string]string{
 	"RoleBinding.rbac.authorization.k8s.io":        {"roleRef.apiGroup": `"rbac.authorization.k8s.io"`},
 	"ClusterRoleBinding.rbac.authorization.k8s.io": {"roleRef.apiGroup": `"rbac.authorization.k8s.io"`},
 	"LimitRange":                                   {"spec.limits[].defaultRequest": ``},
-	"Namespace":                                    {"metadata.labels": `+{"kubernetes.io/metadata.name": "a"}`, "spec.finalizers": ``},
+	"Namespace": {
+		"metadata.labels": `+{"kubernetes.io/metadata.name": "a"}`, "spec.finalizers": ``,
+	},
 }
 
 // podsServed is all of it, by path in a template.
@@ -144,7 +146,8 @@ func Notes(p *policy.Policy) (list finding.List) {
 	return list.Once()
 }
 
-func notesOn(name string, fields map[string]string, differ func(policy.Served) []policy.Differing) (list finding.List) {
+func notesOn(name string, fields map[string]string, differ func(policy.Served) []policy.Differing,
+) (list finding.List) {
 	for _, path := range slices.Sorted(maps.Keys(fields)) {
 		for _, d := range differ(servedOf(path, fields[path])) {
 			list = append(list, warning(name, path, fields[path], d))

@@ -46,8 +46,8 @@ func inCEL(rules all, variable string, t translator) ([]Validation, error) {
 	var out []Validation
 	for _, l := range leaves {
 		if len(l.cel) > maxExpression {
-			t.mistakes = append(t.mistakes, l.by.mistake("the expression of this rule in CEL has %d bytes, and an API "+
-				"server takes %d for an object before and after a change: write a shorter rule", len(l.cel), maxExpression))
+			t.mistakes = append(t.mistakes, l.by.mistake("this rule has %d bytes in CEL, and an API server takes %d: "+
+				"write a shorter rule", len(l.cel), maxExpression))
 		}
 		out = append(out, Validation{l.cel, l.path, l.message, l.by.String()})
 	}

@@ -146,7 +146,8 @@ func TestPods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.accepted(p.patch(good, `{"spec": {"ephemeralContainers": [{"name": "debug", "image": "a"}]}}`, "ephemeralcontainers"))
+	const debug = `{"spec": {"ephemeralContainers": [{"name": "debug", "image": "a"}]}}`
+	p.accepted(p.patch(good, debug, "ephemeralcontainers"))
 	p.refused(p.patch(good, `{"metadata": {"labels": {"team": null}}}`, ""), "(a.cue:2:21)")
 	const image = `{"spec": {"containers": [{"name": "a", "image": %q}]}}`
 	p.refused(p.patch(good, fmt.Sprintf(image, "b"), ""), "(a.cue:3:")

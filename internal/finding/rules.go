@@ -132,7 +132,7 @@ var Rules = []Rule{
 		"Name none of its jobs, or move the fields to the overlay.",
 	},
 	{
-		"overlay/function", "A function of an overlay cannot run, or failed.",
+		"overlay/function", "A function of an overlay cannot run, failed, or is another program for kustomize.",
 		"Do what the message says, or remove the entry.",
 	},
 	{

@@ -167,13 +167,35 @@ func functionOf(n *yaml.Node) (f function, err error) {
 
 // startsTegen reports whether a function's program, or the image of its container, is called tegen.
 func (f *function) startsTegen() bool {
+	name := f.program()
+	return name == "tegen" || name == "tegen-fn"
+}
+
+// program is the name of a function's program, or of the image of its container; "" if there is none.
+func (f *function) program() string {
 	if f.spec == nil {
-		return false
+		return ""
 	}
-	program := path.Base(filepath.ToSlash(f.spec.Exec.Path))
+	if f.spec.Container.Image == "" {
+		return path.Base(filepath.ToSlash(f.spec.Exec.Path))
+	}
 	image, _, _ := strings.Cut(path.Base(f.spec.Container.Image), ":")
 	image, _, _ = strings.Cut(image, "@")
-	return program == "tegen" || program == "tegen-fn" || image == "tegen"
+	return image
+}
+
+// replacedPrograms notes the functions of tegen for which kustomize would run another program. Programs of all versions
+// begin with the name.
+func (k *kustomization) replacedPrograms() (notes finding.List) {
+	for _, s := range k.steps {
+		if name := s.program(); s.kind == ownFunction && name != "" && !strings.HasPrefix(name, "tegen") {
+			note := s.mistake(fieldTransformers, "kustomize runs "+name+" for it, and tegen renders it without; to "+
+				"run the program, give its configuration another kind")
+			note.Level = finding.Note
+			notes = append(notes, note)
+		}
+	}
+	return notes
 }
 
 // checkNames refuses two configurations of one kind and name, as kustomize does.

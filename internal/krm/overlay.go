@@ -289,8 +289,8 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 		return nil, err
 	}
 	b := &building{
-		kustomization: k, own: own, sources: sources, jobsTo: jobsTo, notes: append(notes, more...), settled: generated,
-		items: items,
+		kustomization: k, own: own, sources: sources, jobsTo: jobsTo, settled: generated, items: items,
+		notes: slices.Concat(notes, more, k.replacedPrograms()),
 	}
 	if k.config == nil {
 		if err := k.unrendered(items); err != nil {

@@ -319,11 +319,11 @@ func (b *building) executeStep(s step) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	before := hashed(b.items)
+	before, policies := hashed(b.items), policyNames(b.items)
 	b.items, b.inputs = nil, nil
 	out, err := b.execute(fieldTransformers, s.function, strings.Join(docs, manifest.Separator))
-	if err != nil || len(before) == 0 {
-		return out, err
+	if err != nil {
+		return nil, err
 	}
 	after, err := filled(out)
 	if err != nil {
@@ -333,12 +333,27 @@ func (b *building) executeStep(s step) ([]byte, error) {
 		delete(before, id)
 	}
 	for _, n := range after {
+		if yamldoc.Field(annotations(n), names.Policy) != nil && !policies[identity(n)] {
+			return nil, finding.List{s.mistake(fieldTransformers, "it makes the policy "+title(n)+", and policies are "+
+				"read before functions run; list it under resources")}
+		}
 		if before[identity(n)] {
 			return nil, finding.List{s.mistake(fieldTransformers, "it changes the content of "+title(n)+", whose name "+
 				"ends in a hash of the content, so the name would be wrong; set disableNameSuffixHash: true for it")}
 		}
 	}
 	return out, nil
+}
+
+// policyNames are the items that are annotated as policies.
+func policyNames(items []*yaml.Node) map[string]bool {
+	found := map[string]bool{}
+	for _, n := range items {
+		if yamldoc.Field(annotations(n), names.Policy) != nil {
+			found[identity(n)] = true
+		}
+	}
+	return found
 }
 
 // hashed are the ConfigMaps and Secrets whose name ends in the hash of their content. kustomize itself computes the

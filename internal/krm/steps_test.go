@@ -49,6 +49,8 @@ func stamp(in []byte) error {
 			return nil
 		case strings.Contains(text, "mode: job"):
 			made = strings.ReplaceAll(job, "resnet", "made")
+		case strings.Contains(text, "mode: policy"):
+			made = strings.Replace(made, "\ndata:", "\n  annotations: {tegen.dev/policy: 'true'}\ndata:", 1)
 		case strings.Contains(text, "mode: hash"):
 			made = strings.Replace(made, "\ndata:",
 				"\n  annotations: {kustomize.config.k8s.io/needs-hash: 'true'}\ndata:", 1)
@@ -317,6 +319,12 @@ func TestForeign(t *testing.T) {
 			true,
 			"it changes the content of ConfigMap s-",
 		},
+		"one that makes a policy": {
+			"transformers: [stamp.yaml, tegen.yaml]\n",
+			map[string]string{"stamp.yaml": foreign("stamp", "policy")},
+			true,
+			"stamp.yaml:1:1: transformers: Stamp stamp: it makes the policy ConfigMap ml/stamp, and policies are read",
+		},
 		"a Generator under generators": {
 			"transformers: [tegen.yaml]\ngenerators: [a.yaml]\n",
 			map[string]string{"a.yaml": some("a", most)},
@@ -410,6 +418,15 @@ func TestContainerForm(t *testing.T) {
 		if got := mustOverlay(t, folder(t, files)); got != want || !strings.Contains(files["a.yaml"], image) {
 			t.Errorf("%s: %s", image, cmp.Diff(want, got))
 		}
+	}
+	// Another program may do anything.
+	others := stepCases()["two Generators"]
+	others["a.yaml"] = strings.Replace(others["a.yaml"], "path: tegen-fn", "path: ./wrapper.sh", 1)
+	out, err := krm.Overlay(folder(t, others), nil)
+	const note = "a.yaml:1:1: note: transformers: Generator a: kustomize runs wrapper.sh for it, and tegen renders " +
+		"it without; to run the program, give its configuration another kind"
+	if err != nil || len(out.Notes) != 1 || !strings.HasSuffix(out.Notes[0].String(), note) {
+		t.Errorf("%v: %v", err, out)
 	}
 	// A ConfigMap does not name tegen by its kind.
 	files := stepCases()["a ConfigMap of tegen"]

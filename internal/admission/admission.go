@@ -25,7 +25,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/spelling"
 )
 
-// Options are what a policy does not say.
+// Options are the settings of an export.
 type Options struct {
 	Name       string   // the names of all objects start with it
 	Namespaces []string // where the policy holds

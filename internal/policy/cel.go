@@ -352,7 +352,7 @@ func (t *translator) closed(m *mapping, p place) leaf {
 	return t.leaf(m.by, p, cel, "has a field that is not allowed", cel != "false")
 }
 
-// expression is what CEL demands of a value.
+// expression is a condition on a value, in CEL.
 type expression struct {
 	text   string                    // where the value does not matter
 	format func(value string) string // elsewhere

@@ -222,7 +222,7 @@ func (g goType) isOpen() bool {
 	return t == nil || t.Kind() == reflect.Map || g.kinds() == anyKind
 }
 
-// always reports whether the field is in every object, be it an empty mapping: Go's omitempty keeps structs.
+// always reports whether the field is in every object, at least as an empty mapping: Go's omitempty keeps structs.
 func (g goType) always() bool {
 	return g.t != nil && g.t.Kind() == reflect.Struct && g.kinds() == isMapping
 }

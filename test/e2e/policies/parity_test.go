@@ -318,7 +318,7 @@ var mutants = [][2]string{
 	{".exists_one(", ".exists("},
 }
 
-// TestMutants lets the expressions be wrong in one way each. The comparison must notice.
+// TestMutants changes the expressions in one way each. The comparison must find a difference.
 func TestMutants(t *testing.T) {
 	g := newGenerator(2)
 	e := newEvaluator(t)

@@ -69,16 +69,21 @@ func Export(p *policy.Policy, o Options) ([]runtime.Object, error) {
 		objects = append(objects, o.objects("pods", podPolicy(validations), false)...)
 	}
 	for _, k := range constrained(p) {
-		spec, err := k.policy(p)
-		mistakes = append(mistakes, finding.Of(err)...)
+		validations, err := k.validations(p)
+		if err != nil {
+			mistakes = append(mistakes, finding.Of(err)...)
+			continue
+		}
 		cluster := apis.ClusterScoped(k.Kind.Kind)
 		switch {
 		case slices.Contains(unserved, k.Kind.Kind):
-			mistakes = append(mistakes, k.mistake("an API server has no such objects to check: leave the rules out"))
+			mistakes = append(mistakes, k.mistake("an API server has no such objects to check: leave the rules out").
+				At(validations[0].Rule))
 		case cluster && !o.Cluster:
 			mistakes = append(mistakes, k.mistake("these objects are in no namespace, so that the rules would hold in "+
-				"the whole cluster: add --cluster-scoped, or keep them in a file of their own"))
+				"the whole cluster: add --cluster-scoped, or keep them in a file of their own").At(validations[0].Rule))
 		}
+		spec := specOf([]schema.GroupVersionResource{resourceOf(k.GroupVersionKind)}, validations)
 		objects = append(objects, o.objects(k.policyName(), spec, cluster)...)
 	}
 	if err := mistakes.Once().Err(); err != nil {
@@ -169,17 +174,17 @@ func podPolicy(validations []policy.Validation) admissionv1.ValidatingAdmissionP
 	return spec
 }
 
-// policy matches one kind of object.
-func (k objectKind) policy(p *policy.Policy) (spec admissionv1.ValidatingAdmissionPolicySpec, err error) {
+// validations are the rules for one kind of object.
+func (k objectKind) validations(p *policy.Policy) ([]policy.Validation, error) {
 	now, err := p.ObjectCEL(k.Kind.Kind, k.Group, "object")
 	if err != nil {
-		return spec, err
+		return nil, err
 	}
 	before, err := p.ObjectCEL(k.Kind.Kind, k.Group, "oldObject")
 	for i := range before {
 		now[i].Expression = unlessViolatedBefore("("+now[i].Expression+")", "("+before[i].Expression+")")
 	}
-	return specOf([]schema.GroupVersionResource{resourceOf(k.GroupVersionKind)}, now), err
+	return now, err
 }
 
 // unlessViolatedBefore admits a change of what violated the rule before. Otherwise the finalizers of an object that is

@@ -44,11 +44,11 @@ var All = []Generator{
 		"claims", "ResourceClaimTemplate of the workers' accelerators, where a class of devices has them",
 		"resources: {gpu: 1, cpu: 8, memory: 64Gi, deviceClass: gpu.nvidia.com}", claims,
 	},
-	{"ssh", "scripts and keys by which a launcher starts processes in other pods", "framework: horovod", ssh},
+	{"ssh", "scripts and keys that a launcher starts processes in other pods with", "framework: horovod", ssh},
 	{"service", "headless Services that give workers their names", "", service},
 	{"network", "NetworkPolicies: workers hear workers, and so do an etcd and a companion", "", network},
 	{
-		"metrics", "PodMonitor by which Prometheus asks the workers, where the job asks for one",
+		"metrics", "PodMonitor for Prometheus, if the job asks for one",
 		"metrics: {port: 9400, podMonitor: true}", metrics,
 	},
 	{"disruption", "PodDisruptionBudget that keeps the minimum of workers", "", disruption},
@@ -57,7 +57,7 @@ var All = []Generator{
 		`storage: [{mountPath: /data, claim: data, dataset: {url: "https://example.org/data.tar"}}]`, prefetch,
 	},
 	{
-		"gang", "PodGroups and Workloads by which a scheduler places all pods or none",
+		"gang", "PodGroups and Workloads, for schedulers that place all pods or none",
 		"gang: {scheduler: coscheduling}", gang,
 	},
 	{"worker", "the training pods: an Indexed Job, or bare pods", "", worker},

@@ -66,11 +66,11 @@ func newGitOpsFluxCmd(s cli.Streams) *cobra.Command {
 	addOptional(cmd, &o.ServiceAccount, "service-account", "ServiceAccount", "name of a ServiceAccount to render and "+
 		"to apply the jobs as, with permissions for the kinds and namespaces of TREE alone (default: Flux's own "+
 		"account)")
-	addOptional(cmd, &o.SecretRef, "secret-ref", "Secret", "name of the Secret by which Flux logs in")
+	addOptional(cmd, &o.SecretRef, "secret-ref", "Secret", "name of the Secret with which Flux logs in")
 	addOptional(cmd, &o.Provider, "provider", "cloud", "cloud by whose identity Flux logs in: aws, azure, gcp "+
 		"(registries), github (git)")
 	cmd.Flags().BoolVar(&o.Insecure, "insecure", false, "the registry speaks plain HTTP, or has a certificate that "+
-		"nobody vouches for")
+		"is not trusted")
 	complete(cmd, "provider", "aws", "azure", "gcp", "github")
 	return cmd
 }

@@ -66,7 +66,9 @@ func Export(p *policy.Policy, o Options) ([]runtime.Object, error) {
 	if p.HasPodRules() {
 		validations, err := p.PodCEL("p")
 		mistakes = append(mistakes, finding.Of(err)...)
-		objects = append(objects, o.objects("pods", podPolicy(validations), false)...)
+		spec := podPolicy(validations)
+		mistakes = append(mistakes, tooLarge("pod", spec)...)
+		objects = append(objects, o.objects("pods", spec, false)...)
 	}
 	for _, k := range constrained(p) {
 		validations, err := k.validations(p)
@@ -84,12 +86,30 @@ func Export(p *policy.Policy, o Options) ([]runtime.Object, error) {
 				"the whole cluster: add --cluster-scoped, or keep them in a file of their own").At(validations[0].Rule))
 		}
 		spec := specOf([]schema.GroupVersionResource{resourceOf(k.GroupVersionKind)}, validations)
+		mistakes = append(mistakes, tooLarge("object."+k.name, spec)...)
 		objects = append(objects, o.objects(k.policyName(), spec, cluster)...)
 	}
 	if err := mistakes.Once().Err(); err != nil {
 		return nil, err
 	}
 	return objects, nil
+}
+
+// maxPolicy leaves room for the annotation of 'kubectl apply' in the 1.5 MiB that etcd takes for an object.
+const maxPolicy = 700_000
+
+// tooLarge refuses a policy that a server could not store: its binding would stay without it, and nothing be checked.
+func tooLarge(name string, spec admissionv1.ValidatingAdmissionPolicySpec) finding.List {
+	size := 0
+	for _, v := range spec.Validations {
+		size += len(v.Expression) + len(v.Message)
+	}
+	if size <= maxPolicy {
+		return nil
+	}
+	return finding.List{{Rule: "policy/cluster", Level: finding.Error, Message: fmt.Sprintf(
+		"%s: the rules have %d bytes as one object of an API server, and the limit is %d: split them into several "+
+			"policies and export each with its own --name", name, size, maxPolicy)}}
 }
 
 // unserved are kinds that clients send or receive and that no API server stores.

@@ -3,6 +3,7 @@ package admission
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -162,6 +163,25 @@ func TestTable(t *testing.T) {
 			if s := servedOf(path, value); s.Value == nil && strings.Trim(value, "+") != "" {
 				t.Errorf("%s: no value of %s", path, value)
 			}
+		}
+	}
+}
+
+// TestLimits: what an API server would refuse is refused before, since its binding would be there without it.
+func TestLimits(t *testing.T) {
+	image := strings.Repeat("a", 2_000)
+	large := strings.Repeat("\timage!: !=\""+image+"\"\n", 100)
+	long := `image!: "` + strings.Join(slices.Repeat([]string{image}, 30), `" | "`) + `"`
+	for text, want := range map[string]string{
+		"pod: spec: {containers: [..._c], initContainers?: [..._c]}\n_c: {\n" + large + "}": "limit is 700000: split",
+		"pod: spec: containers: [...{" + long + "}]":                                        "a.cue:1:",
+	} {
+		p, err := policy.Load([]policy.Source{{Name: "a.cue", Text: []byte(text)}}, render.PolicyTypes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Export(p, Options{Name: "a"}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %q", err, want)
 		}
 	}
 }

@@ -75,7 +75,7 @@ func podKinds() (resources []schema.GroupVersionResource) {
 }
 
 // podsOf is the expression for the list of an object's pod templates. A part that an object lacks is an empty mapping.
-// The last kinds have no condition: no other kinds are matched.
+// For any other kind, which the policy does not match, it fails, and the object is denied.
 func podsOf(object string) string {
 	at := map[string][]string{} // kinds by the expression for their templates
 	var order []string
@@ -88,11 +88,11 @@ func podsOf(object string) string {
 		at[list] = append(at[list], fmt.Sprintf("'%s %s'", apiVersion, kind))
 	}
 	var b strings.Builder
-	for _, list := range order[:len(order)-1] {
+	for _, list := range order {
 		fmt.Fprintf(&b, "%[1]s.apiVersion + ' ' + %[1]s.kind in [%[2]s] ? %[3]s : ", object,
 			strings.Join(at[list], ", "), list)
 	}
-	return b.String() + order[len(order)-1]
+	return b.String() + "[" + object + ".kindWithoutPods]"
 }
 
 // listOf is the expression for the templates at a path.

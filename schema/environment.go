@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
@@ -22,6 +23,7 @@ type Environment struct {
 
 	root     *structural.Node
 	written  []byte                       // its spec, see Job.Input
+	fence    *policy.Policy               // nil without one
 	invalid  parts                        // of jobs, that it is wrong about
 	reported map[structural.Position]bool // where its own mistakes are: merged into jobs, they are not theirs
 }
@@ -29,6 +31,7 @@ type Environment struct {
 // EnvironmentSpec mirrors #Environment.spec.
 type EnvironmentSpec struct {
 	Namespace   string              `json:"namespace,omitempty"`
+	Fence       bool                `json:"fence,omitempty"`
 	Env         []Env               `json:"env,omitempty"`
 	Images      []ImageRewrite      `json:"images,omitempty"`
 	Caps        Caps                `json:"caps"`

@@ -92,6 +92,7 @@ type Job struct {
 	levels   []Level  // of the Environment's topology
 	secrets  []string // notes of values that are secrets in plain text
 	policy   *policy.Policy
+	fence    *policy.Policy // of the Environment
 }
 
 // ImageOfRelease says whether an image is the one of this release, for want of a name: another renders another.

@@ -32,9 +32,10 @@ func PolicyOf(opts []Option) *policy.Policy {
 }
 
 // Policy is what the objects of the job are checked against; nil if that is nothing.
-func (j *Job) Policy() *policy.Policy { return j.policy }
+func (j *Job) Policy() *policy.Policy { return j.policy.With(j.fence) }
 
-// WithoutPolicy is for jobs whose objects are checked later, once others have changed them.
+// WithoutPolicy is for jobs whose objects are checked later, once others have changed them. The fence of their
+// Environment stays.
 func (j *Job) WithoutPolicy() *Job {
 	j.policy = nil
 	return j
@@ -45,7 +46,7 @@ func (o *loading) judge(job *Job, root *structural.Node) (errs Errors) {
 	if o.objectsOnly {
 		return nil
 	}
-	violations, err := o.policy.Job(job)
+	violations, err := job.Policy().Job(job)
 	if err != nil {
 		return Errors{root.Errorf("", "policy", "%v", err)}
 	}

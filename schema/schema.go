@@ -214,7 +214,10 @@ func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors
 	if errs := decode(root, env); errs != nil && len(env.reported) == 0 {
 		return env, errs
 	}
-	return env, append(c.Errs, env.checkLevels()...)
+	if errs := append(c.Errs, env.checkLevels()...); len(errs) > 0 {
+		return env, errs
+	}
+	return env, env.setFence()
 }
 
 // loadJob takes a job's tree through check, merge, defaults, decoding and the rules. It goes on as far as it can: a
@@ -225,10 +228,12 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, o *loading)
 	input := inputOf(root, env)
 	asked := askedOf(root, env)
 	var machine *Machine
+	var again Errors
 	if spec := root.Field("spec"); spec != nil && spec.Kind == yamldoc.Map {
 		besides(spec)
 		machine = env.furnish(spec)
 		if env != nil { // before the check: it may give what is required
+			again = env.broughtBack(root)
 			env.mergeInto(root, s)
 			besides(spec) // with an environment's own words
 		}
@@ -277,8 +282,11 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, o *loading)
 	job.applyMachine(env)
 	finalize(job, root, hashing)
 	errs := append(c.Errs, validate(job, root, invalid)...)
-	if job.policy = o.policy; len(errs)+len(unread) == 0 { // a job with mistakes is not complete
-		errs = o.judge(job, root)
+	if job.policy = o.policy; env != nil {
+		job.fence = env.fence
+	}
+	if len(errs)+len(unread) == 0 { // a job with mistakes is not complete
+		errs = append(again, o.judge(job, root)...)
 	}
 	return loaded{job, errs, invalid}
 }

@@ -48,12 +48,13 @@ type definition struct {
 // file is a CUE file. Its imports hold in no other.
 type file struct {
 	name    string
+	rules   string // as Source.Rules
 	imports []string
 }
 
 func (f *file) position(n ast.Node) position {
 	p := n.Pos()
-	return position{f.name, p.Line(), p.Column()}
+	return position{f.name, p.Line(), p.Column(), f.rules}
 }
 
 // origin is what rules of a node report.
@@ -92,9 +93,9 @@ func (b *builder) scope(sources []Source, p *Policy) {
 
 // file sorts the declarations of a file.
 func (b *builder) file(s Source, roots map[string][]definition) {
-	f := &file{name: s.Name}
+	f := &file{name: s.Name, rules: s.Rules}
 	if len(s.Text) > MaxBytes {
-		at := position{s.Name, 1, 1}
+		at := position{file: s.Name, line: 1, column: 1}
 		b.mistakes = append(b.mistakes, at.mistake("a policy file of %d bytes exceeds the limit of %d", len(s.Text),
 			MaxBytes))
 		return
@@ -103,7 +104,7 @@ func (b *builder) file(s Source, roots map[string][]definition) {
 	if err != nil {
 		for _, e := range errors.Errors(err) {
 			format, args := e.Msg()
-			at := position{s.Name, e.Position().Line(), e.Position().Column()}
+			at := position{file: s.Name, line: e.Position().Line(), column: e.Position().Column()}
 			b.mistakes = append(b.mistakes, at.mistake("not CUE: %s", fmt.Sprintf(format, args...)))
 		}
 		return
@@ -122,7 +123,7 @@ func (b *builder) file(s Source, roots map[string][]definition) {
 		}
 	}
 	if empty && len(b.mistakes) == 0 {
-		b.mistakes = append(b.mistakes, position{s.Name, 1, 1}.mistake(
+		b.mistakes = append(b.mistakes, position{file: s.Name, line: 1, column: 1}.mistake(
 			"the file has no rules: write them below job, pod or object"))
 	}
 }

@@ -27,6 +27,8 @@ type Source struct {
 	Name string // for messages
 	// Scope is the directory of files that share their hidden fields, as the files of a CUE package do.
 	Scope string
+	// Rules is where violations say that the rules are, in place of positions in the text.
+	Rules string
 	Text  []byte
 }
 
@@ -201,9 +203,15 @@ func scopes(sources []Source) (groups [][]Source) {
 type position struct {
 	file         string
 	line, column int
+	instead      string // what String returns
 }
 
-func (p position) String() string { return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.column) }
+func (p position) String() string {
+	if p.instead != "" {
+		return p.instead
+	}
+	return fmt.Sprintf("%s:%d:%d", p.file, p.line, p.column)
+}
 
 func (p position) mistake(format string, args ...any) finding.Finding {
 	return finding.Finding{

@@ -41,8 +41,9 @@ func (j *Job) WithoutPolicy() *Job {
 	return j
 }
 
-// judge checks a complete job. Mistakes are where the author, or the Environment, wrote the value.
-func (o *loading) judge(job *Job, root *structural.Node) (errs Errors) {
+// judge checks a complete job, besides what was found before its Environment was merged into it. Mistakes are where the
+// author, or the Environment, wrote the value.
+func (o *loading) judge(job *Job, root *structural.Node, errs Errors) Errors {
 	if o.objectsOnly {
 		return nil
 	}

@@ -286,7 +286,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, o *loading)
 		job.fence = env.fence
 	}
 	if len(errs)+len(unread) == 0 { // a job with mistakes is not complete
-		errs = append(again, o.judge(job, root)...)
+		errs = o.judge(job, root, again)
 	}
 	return loaded{job, errs, invalid}
 }

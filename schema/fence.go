@@ -13,6 +13,21 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
+// following are fields of pods that follow from fields of a job which do not have their name, beside overrides.
+var following = []override{
+	{false, "imagePullSecrets", "imagePullSecrets", true},
+	{false, "nodeSelector", "placement.spot placement.provisioner resources.machine", true},
+	{false, "tolerations", "placement.spot placement.provisioner resources.machine", true},
+	{false, "volumes", "code script resources.shm resources.ephemeralStorage", true},
+	{false, "resourceClaims", "resources", true},
+	{true, "resources.claims", "resources", true},
+	{true, "resources.limits", "network.fabric", true},
+	{true, "securityContext", "network.fabric", true},
+	{true, "volumeMounts", "storage code script", true},
+	{true, "env", "network rendezvous checkpoint", true},
+	{true, "ports", "metrics", true},
+}
+
 // setFence makes the rules of an Environment with a fence.
 func (env *Environment) setFence() Errors {
 	switch {
@@ -21,13 +36,17 @@ func (env *Environment) setFence() Errors {
 	case env.Spec.Namespace == "":
 		return Errors{env.root.Errorf("spec.fence", "requires", "needs spec.namespace: the only namespace of its jobs")}
 	}
+	overridden := env.root.Below("spec", "overrides")
+	sets := func(field ...string) bool { return overridden != nil && overridden.Below(field...) != nil }
 	around := fence.Environment{
-		Name: env.Metadata.Name, Namespace: env.Spec.Namespace, Shm: env.Spec.Caps.Shm,
-		Identity: env.root.Below("spec", "overrides", "identity") != nil,
+		Name: env.Metadata.Name, Namespace: env.Spec.Namespace,
+		Identity: sets("identity"), User: sets("security", "runAsUser"), Sidecars: sets("sidecars"),
+		Egress: sets("network", "egress") && !sets("network", "allowTo"),
 		Caps: map[string]*resource.Quantity{
 			"cpu": env.Spec.Caps.CPU, "memory": env.Spec.Caps.Memory,
 			"ephemeral-storage": env.Spec.Caps.EphemeralStorage,
 		},
+		Shm: env.Spec.Caps.Shm,
 	}
 	if labels := env.root.Below("spec", "overrides", "placement", "nodeSelector"); labels != nil && !env.Spec.Anywhere {
 		around.NodeSelector = map[string]string{}
@@ -35,7 +54,7 @@ func (env *Environment) setFence() Errors {
 			around.NodeSelector[f.Key] = f.Value.Text
 		}
 	}
-	for _, o := range overrides {
+	for _, o := range slices.Concat(overrides, following) {
 		if by := env.sets(o); by != "" {
 			around.Template = append(around.Template, fence.Field{Path: o.template, Container: o.container, By: by})
 		}

@@ -47,7 +47,7 @@ pod: spec: {
 	nodeName?:    _|_   @message("a fence leaves the choice of nodes to the scheduler")
 	automountServiceAccountToken!: false @message("a fence allows no token of the API: these pods get one")
 	ephemeralContainers?: _|_ @message("a fence allows no ephemeral containers")
-	securityContext?: {_security, sysctls?: _|_ @message("a fence allows no settings of the kernel")}
+	securityContext?: {_profiles, sysctls?: _|_ @message("a fence allows no settings of the kernel")}
 	containers: [..._container]
 	initContainers?: [..._container]
 	volumes?: [...{
@@ -61,17 +61,15 @@ pod: spec: {
 _container: {
 	ports?: [...{hostPort?: _|_ @message("a fence allows no ports of nodes")}]
 	securityContext!: {
-		_security
+		_profiles
 		privileged?:               false     @message("a fence allows no privileged containers")
 		allowPrivilegeEscalation!: false     @message("a fence allows no privilege escalation")
 		procMount?:                "Default" @message("a fence allows no other view of /proc")
 		capabilities?: add?: [..."IPC_LOCK"] @message("a fence allows no capability but IPC_LOCK")
-	}
+	} @message("a fence demands allowPrivilegeEscalation: false")
 }
 
-_security: {
-	runAsUser?:    !=0  @message("a fence allows no root")
-	runAsNonRoot?: true @message("a fence allows no root")
+_profiles: {
 	seccompProfile?:  type!: "RuntimeDefault" | "Localhost" @message("a fence demands a seccomp profile")
 	appArmorProfile?: type!: "RuntimeDefault" | "Localhost" @message("a fence demands an AppArmor profile")
 	seLinuxOptions?: _|_ @message("a fence leaves SELinux to the cluster")
@@ -84,10 +82,27 @@ object: PersistentVolume: spec: {
 }
 `
 
+// noRoot are further rules, unless the Environment itself says which user processes have.
+const noRoot = `
+pod: spec: {
+	securityContext!: {_user, runAsNonRoot!: true @message("a fence allows no root: set security.runAsUser")}
+	containers: [...{securityContext?: _user}]
+	initContainers?: [...{securityContext?: _user}]
+}
+
+_user: {
+	runAsUser?:    !=0  @message("a fence allows no root")
+	runAsNonRoot?: true @message("a fence allows no root")
+}
+`
+
 // Environment is what a fence takes from an Environment.
 type Environment struct {
 	Name, Namespace string
-	Identity        bool // that the Environment sets one; jobs cannot
+	Identity        bool // it sets one; jobs cannot
+	User            bool // it sets the user of processes, which may be root
+	Egress          bool // it closes connections; jobs make no exceptions
+	Sidecars        bool // it sets them; no podTemplate changes init containers that have their image elsewhere
 	NodeSelector    map[string]string
 	Caps            map[string]*resource.Quantity // by name of a resource; nil is no cap
 	Shm             *resource.Quantity            // of volumes in memory; nil is no cap
@@ -127,6 +142,17 @@ func (env *Environment) text() string {
 		fmt.Fprintf(&b, "job: spec: identity?: {irsa?: _|_, podIdentity?: _|_, serviceAccount?: _|_} %s\n",
 			message("a fence allows no identity but that of the Environment, which sets none"))
 	}
+	if !env.User {
+		b.WriteString(noRoot)
+	}
+	if env.Egress {
+		fmt.Fprintf(&b, "job: spec: network?: allowTo?: _|_ %s\n",
+			message("a fence allows no exceptions of overrides.network.egress: the Environment sets allowTo"))
+	}
+	if env.Sidecars {
+		fmt.Fprintf(&b, "_template: spec?: initContainers?: [...{image!: _ %s}]\n",
+			message("a fence allows no podTemplate to change containers of the Environment"))
+	}
 	for _, f := range env.Template {
 		fmt.Fprintf(&b, "_template: spec?: %s\n", f.rule())
 	}
@@ -157,12 +183,11 @@ func (env *Environment) text() string {
 
 // rule forbids the field, in the form of a policy.
 func (f Field) rule() string {
-	m := message("a fence allows no podTemplate to set what the Environment sets in %s", f.By)
-	rule := strings.ReplaceAll(f.Path, ".", "?: ") + "?: _|_ " + m
+	rule := strings.ReplaceAll(f.Path, ".", "?: ") + "?: _|_"
 	if f.Container { // the author's own containers have an image, that of tegen has none
-		rule = "containers?: [...({image!: _} | {image?: _|_, " + rule + "}) " +
-			message("a fence allows no podTemplate to set %s, which the Environment sets in %s", f.Path, f.By) + "]"
+		rule = "containers?: [...({image!: _} | {image?: _|_, " + rule + "})]"
 	}
+	rule += " " + message("a fence allows no podTemplate to set %s, which the Environment sets in %s", f.Path, f.By)
 	return rule
 }
 

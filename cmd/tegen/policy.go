@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -155,8 +156,14 @@ func inPodTemplate(f finding.Finding, text []byte) *yaml.Node {
 			at = i + 1 // the last one: a template of Jobs has a template of pods
 		}
 	}
+	names := strings.Fields(f.Items)
+	for _, step := range path[:at] {
+		if strings.HasPrefix(step, "[") && len(names) > 0 {
+			names = names[1:]
+		}
+	}
 	for _, template := range podTemplates(yamldoc.Field(job, "spec")) {
-		if n := matching(template, path[at:]); n != nil {
+		if n := matching(template, path[at:], names); n != nil {
 			return n
 		}
 	}
@@ -178,23 +185,34 @@ func podTemplates(n *yaml.Node) (found []*yaml.Node) {
 	return found
 }
 
-// matching is the value at a path. An index of a rendered list is not that of the author's: the only item of the
-// author's list that has the rest of the path is taken.
-func matching(n *yaml.Node, path yamldoc.Path) *yaml.Node {
+// matching is the value at a path; where the author's item of a list lacks it, that item. Items are those with the
+// rendered names: an index of a rendered list is not that of the author's. Of items without a name, the only one that
+// has the rest of the path is taken.
+func matching(n *yaml.Node, path yamldoc.Path, names []string) *yaml.Node {
 	switch {
 	case n == nil || len(path) == 0:
 		return n
-	case strings.HasPrefix(path[0], "["):
-		var found *yaml.Node
+	case !strings.HasPrefix(path[0], "["):
+		return matching(yamldoc.Field(n, path[0]), path[1:], names)
+	case len(names) > 0 && names[0] != "-":
 		for _, item := range n.Content {
-			if m := matching(item, path[1:]); m != nil {
-				if found != nil {
-					return nil
-				}
-				found = m
+			if name := yamldoc.Field(item, "name"); name != nil && name.Value == names[0] {
+				return cmp.Or(matching(item, path[1:], names[1:]), item)
 			}
 		}
-		return found
+		return nil
 	}
-	return matching(yamldoc.Field(n, path[0]), path[1:])
+	if len(names) > 0 {
+		names = names[1:]
+	}
+	var found *yaml.Node
+	for _, item := range n.Content {
+		if m := matching(item, path[1:], names); m != nil {
+			if found != nil {
+				return nil
+			}
+			found = m
+		}
+	}
+	return found
 }

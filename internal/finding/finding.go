@@ -35,7 +35,9 @@ type Finding struct {
 	Message string `json:"message"`          // what is wrong and, mostly, what would be right
 	Remedy  string `json:"remedy,omitempty"` // what to do about any finding of this rule
 
-	Text string `json:"-"` // the line for people, where it is not place, object, field and message
+	// Items are the names of the list items along Field, each between spaces; of an item without a name it is "-".
+	Items string `json:"-"`
+	Text  string `json:"-"` // the line for people, where it is not place, object, field and message
 }
 
 // inOneLine keeps a finding in its line: parts of it are names and values that somebody else chose.

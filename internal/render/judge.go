@@ -1,9 +1,11 @@
 package render
 
 import (
+	"cmp"
 	"maps"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -25,7 +27,10 @@ import (
 // The error is a finding.List. place, if any, is where what they are made of was written: file:line:column, a file or
 // the name of an object.
 func Judge(place string, objs []k8sruntime.Object, p *policy.Policy) error {
-	list := Findings(objs, p)
+	return located(Findings(objs, p), place)
+}
+
+func located(list finding.List, place string) error {
 	for i := range list {
 		list[i] = list[i].At(place)
 	}
@@ -84,11 +89,41 @@ func violations(o k8sruntime.Object, rule string, below yamldoc.Path, found []po
 		found = []policy.Violation{{Message: err.Error()}}
 	}
 	for _, v := range found {
+		path := below.Add(v.Path...)
 		list = append(list, finding.Finding{
-			Rule: rule, Level: finding.Error, Object: id(o), Field: below.Add(v.Path...).String(), Message: v.String(),
+			Rule: rule, Level: finding.Error, Object: id(o), Field: path.String(), Items: itemNames(o, path),
+			Message: v.String(),
 		})
 	}
 	return list
+}
+
+// itemNames are those of Finding.Items.
+func itemNames(o k8sruntime.Object, path yamldoc.Path) string {
+	content, err := contentOf(o)
+	if err != nil {
+		return ""
+	}
+	var value any = content
+	var names []string
+	for _, step := range path {
+		switch v := value.(type) {
+		case map[string]any:
+			value = v[step]
+		case []any:
+			i, err := strconv.Atoi(strings.Trim(step, "[]"))
+			if err != nil || i >= len(v) {
+				return strings.Join(names, " ")
+			}
+			value = v[i]
+			item, _ := v[i].(map[string]any)
+			name, _ := item["name"].(string)
+			names = append(names, cmp.Or(name, "-"))
+		default:
+			return strings.Join(names, " ")
+		}
+	}
+	return strings.Join(names, " ")
 }
 
 // Kind is a kind of object with its Go type.

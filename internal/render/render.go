@@ -152,8 +152,8 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 		b.Files = append(b.Files, File{concern.Name, slices.Clone(text)}) // without the room that it grew into
 		all = append(all, concern.Objects...)
 	}
-	if len(only) > 0 {
-		return b, nil
+	if len(only) > 0 { // what the others would render is expected from elsewhere, so references do not resolve
+		return b, located(Violations(all, job.Policy()), job.Position())
 	}
 	return b, Judge(job.Position(), all, job.Policy())
 }

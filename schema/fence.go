@@ -15,6 +15,8 @@ import (
 
 // following are fields of pods that follow from fields of a job which do not have their name, beside overrides.
 var following = []override{
+	{false, "priority", "placement.priorityClass", false},
+	{false, "initContainers", "sidecars images", true},
 	{false, "imagePullSecrets", "imagePullSecrets", true},
 	{false, "nodeSelector", "placement.spot placement.provisioner resources.machine", true},
 	{false, "tolerations", "placement.spot placement.provisioner resources.machine", true},
@@ -40,7 +42,7 @@ func (env *Environment) setFence() Errors {
 	sets := func(field ...string) bool { return overridden != nil && overridden.Below(field...) != nil }
 	around := fence.Environment{
 		Name: env.Metadata.Name, Namespace: env.Spec.Namespace,
-		Identity: sets("identity"), User: sets("security", "runAsUser"), Sidecars: sets("sidecars"),
+		Identity: sets("identity"), User: sets("security", "runAsUser"),
 		Egress: sets("network", "egress") && !sets("network", "allowTo"),
 		Caps: map[string]*resource.Quantity{
 			"cpu": env.Spec.Caps.CPU, "memory": env.Spec.Caps.Memory,

@@ -2,6 +2,7 @@
 package fence
 
 import (
+	_ "embed"
 	"fmt"
 	"maps"
 	"reflect"
@@ -9,92 +10,18 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	storagev1 "k8s.io/api/storage/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/tegen-dev/tegen/internal/policy"
 )
 
-// rules are those of every fence. docs/environments.md lists what they forbid.
-const rules = `
-job: spec: {
-	createNamespace?: false @message("a fence allows no Namespace: create it for the job")
-	network?: {
-		host?:   false @message("a fence allows no host network")
-		policy?: true  @message("a fence demands NetworkPolicies")
-	}
-	storage?: [...{hostPath?: _|_ @message("a fence allows no directories of nodes")}]
-	podTemplate?: _template
-	groups?: [...{podTemplate?: _template}]
-	roles?: {
-		server?:    _role
-		scheduler?: _role
-		launcher?:  _role
-		etcd?:      _role
-		companion?: _role
-		helper?:    _role
-	}
-}
+//go:embed rules.cue
+var rules []byte
 
-_role: podTemplate?: _template
-
-_template: spec?: serviceAccountName?: _|_ @message("a fence allows no other account: the Environment sets identity")
-
-pod: spec: {
-	hostNetwork?: false @message("a fence allows no host network")
-	hostPID?:     false @message("a fence allows no processes of the node")
-	hostIPC?:     false @message("a fence allows no memory of the node")
-	hostUsers?:   true  @message("a fence leaves the users of pods to the cluster")
-	nodeName?:    _|_   @message("a fence leaves the choice of nodes to the scheduler")
-	automountServiceAccountToken!: false @message("a fence allows no token of the API: these pods get one")
-	ephemeralContainers?: _|_ @message("a fence allows no ephemeral containers")
-	securityContext?: {_profiles, sysctls?: _|_ @message("a fence allows no settings of the kernel")}
-	containers: [..._container]
-	initContainers?: [..._container]
-	volumes?: [...{
-		hostPath?: _|_ @message("a fence allows no directories of nodes")
-		projected?: sources?: [...{
-			serviceAccountToken?: _|_ @message("a fence allows no token of the API")
-		}]
-	}]
-}
-
-_container: {
-	ports?: [...{hostPort?: _|_ @message("a fence allows no ports of nodes")}]
-	securityContext!: {
-		_profiles
-		privileged?:               false     @message("a fence allows no privileged containers")
-		allowPrivilegeEscalation!: false     @message("a fence allows no privilege escalation")
-		procMount?:                "Default" @message("a fence allows no other view of /proc")
-		capabilities?: add?: [..."IPC_LOCK"] @message("a fence allows no capability but IPC_LOCK")
-	} @message("a fence demands allowPrivilegeEscalation: false")
-}
-
-_profiles: {
-	seccompProfile?:  type!: "RuntimeDefault" | "Localhost" @message("a fence demands a seccomp profile")
-	appArmorProfile?: type!: "RuntimeDefault" | "Localhost" @message("a fence demands an AppArmor profile")
-	seLinuxOptions?: _|_ @message("a fence leaves SELinux to the cluster")
-	windowsOptions?: hostProcess?: false @message("a fence allows no processes of the node")
-}
-
-object: PersistentVolume: spec: {
-	hostPath?: _|_ @message("a fence allows no directories of nodes")
-	local?:    _|_ @message("a fence allows no disks of nodes")
-}
-`
-
-// noRoot are further rules, unless the Environment itself says which user processes have.
-const noRoot = `
-pod: spec: {
-	securityContext!: {_user, runAsNonRoot!: true @message("a fence allows no root: set security.runAsUser")}
-	containers: [...{securityContext?: _user}]
-	initContainers?: [...{securityContext?: _user}]
-}
-
-_user: {
-	runAsUser?:    !=0  @message("a fence allows no root")
-	runAsNonRoot?: true @message("a fence allows no root")
-}
-`
+//go:embed user.cue
+var noRoot []byte
 
 // Environment is what a fence takes from an Environment.
 type Environment struct {
@@ -102,11 +29,18 @@ type Environment struct {
 	Identity        bool // it sets one; jobs cannot
 	User            bool // it sets the user of processes, which may be root
 	Egress          bool // it closes connections; jobs make no exceptions
-	Sidecars        bool // it sets them; no podTemplate changes init containers that have their image elsewhere
 	NodeSelector    map[string]string
 	Caps            map[string]*resource.Quantity // by name of a resource; nil is no cap
 	Shm             *resource.Quantity            // of volumes in memory; nil is no cap
 	Template        []Field
+}
+
+// objects are the types of kinds with rules.
+var objects = map[string]reflect.Type{
+	"PersistentVolume":   reflect.TypeFor[corev1.PersistentVolume](),
+	"StorageClass":       reflect.TypeFor[storagev1.StorageClass](),
+	"RoleBinding":        reflect.TypeFor[rbacv1.RoleBinding](),
+	"ClusterRoleBinding": reflect.TypeFor[rbacv1.ClusterRoleBinding](),
 }
 
 // Field is one that no podTemplate may set, since the Environment does.
@@ -120,12 +54,16 @@ type Field struct {
 // of the rule.
 func (env *Environment) Policy(job reflect.Type) (*policy.Policy, error) {
 	name := "fence of Environment " + env.Name
-	loaded, err := policy.Load([]policy.Source{
-		{Name: name, Scope: name, Rules: name, Text: []byte(rules)},
-		{Name: name + ", own rules", Scope: name, Rules: name, Text: []byte(env.text())},
-	}, policy.Types{
+	source := func(part string, text []byte) policy.Source {
+		return policy.Source{Name: name + ", " + part, Scope: name, Rules: name, Text: text}
+	}
+	sources := []policy.Source{source("rules", rules), source("own rules", []byte(env.text()))}
+	if !env.User {
+		sources = append(sources, source("user", noRoot))
+	}
+	loaded, err := policy.Load(sources, policy.Types{
 		Job: job, Pod: reflect.TypeFor[corev1.PodTemplateSpec](),
-		Object: func(string) []reflect.Type { return []reflect.Type{reflect.TypeFor[corev1.PersistentVolume]()} },
+		Object: func(kind string) []reflect.Type { return []reflect.Type{objects[kind]} },
 	})
 	if err != nil {
 		return nil, fmt.Errorf("rules of %s: %w", name, err)
@@ -139,33 +77,27 @@ func (env *Environment) text() string {
 	fmt.Fprintf(&b, "job: metadata: namespace!: %q %s\n", env.Namespace,
 		message("a fence allows no namespace but %s", env.Namespace))
 	if !env.Identity {
-		fmt.Fprintf(&b, "job: spec: identity?: {irsa?: _|_, podIdentity?: _|_, serviceAccount?: _|_} %s\n",
+		fmt.Fprintf(&b, "job: spec: identity?: _|_ %s\n",
 			message("a fence allows no identity but that of the Environment, which sets none"))
 	}
-	if !env.User {
-		b.WriteString(noRoot)
-	}
-	if env.Egress {
-		fmt.Fprintf(&b, "job: spec: network?: allowTo?: _|_ %s\n",
-			message("a fence allows no exceptions of overrides.network.egress: the Environment sets allowTo"))
-	}
-	if env.Sidecars {
-		fmt.Fprintf(&b, "_template: spec?: initContainers?: [...{image!: _ %s}]\n",
-			message("a fence allows no podTemplate to change containers of the Environment"))
+	for _, kind := range []string{"PersistentVolume", "StorageClass"} { // they have no namespace
+		fmt.Fprintf(&b, "object: %s: metadata: name!: =~%q %s\n", kind, "^"+env.Namespace+"-",
+			message("a fence demands a name that starts with %s-, since the object has no namespace", env.Namespace))
 	}
 	for _, f := range env.Template {
 		fmt.Fprintf(&b, "_template: spec?: %s\n", f.rule())
 	}
 	for _, key := range slices.Sorted(maps.Keys(env.NodeSelector)) {
 		value := env.NodeSelector[key]
-		fmt.Fprintf(&b, "pod: spec: nodeSelector!: %q!: %q %s\n", key, value, message("a fence demands the nodes of "+
-			"overrides.placement: set nodeSelector of the group or role to %s: %s", key, value))
+		nodes := message("a fence demands the nodes of overrides.placement: set nodeSelector of the group or role to "+
+			"%s: %s", key, value)
+		fmt.Fprintf(&b, "pod: spec: nodeSelector!: {%q!: %q %s} %s\n", key, value, nodes, nodes)
 	}
 	limits := ""
 	for _, name := range slices.Sorted(maps.Keys(env.Caps)) {
 		if most := env.Caps[name]; most != nil {
-			limits += fmt.Sprintf("\t%q!: <=%s %s\n", name, most.AsDec(),
-				message("a fence demands a limit of at most %s, the cap of the Environment", most))
+			limits += fmt.Sprintf("\t%q!: >0 & <=%s %s\n", name, most.AsDec(),
+				message("a fence demands a limit of at most %s, the cap of the Environment: set it in resources, of the job or the role", most))
 		}
 	}
 	if limits != "" {
@@ -175,7 +107,7 @@ func (env *Environment) text() string {
 	}
 	if env.Shm != nil {
 		fmt.Fprintf(&b, "pod: spec: volumes?: [...{emptyDir?: "+
-			"({medium?: \"\"} | {medium!: _, sizeLimit!: <=%s}) %s}]\n", env.Shm.AsDec(),
+			"({medium?: \"\"} | {medium!: _, sizeLimit!: >0 & <=%s}) %s}]\n", env.Shm.AsDec(),
 			message("a fence demands a size of at most %s for memory, the cap of the Environment", env.Shm))
 	}
 	return b.String()

@@ -302,7 +302,7 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 		}
 		b.inputs, b.items = parted(b.items)
 	}
-	return k.judge(b.finish())
+	return k.judge(b.onlyJobs(b.finish()))
 }
 
 // replaced are items with those from outside in the place of the overlay's own jobs.

@@ -13,6 +13,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/dochead"
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/policy"
@@ -166,6 +167,26 @@ func (k *kustomization) judge(out *Output, err error) (*Output, error) {
 	list := render.Violations(objects, k.policy)
 	for i := range list {
 		list[i] = list[i].At(relative(k.dir))
+	}
+	return out, list.Err()
+}
+
+// onlyJobs refuses other objects in the files of jobs that were named to the command, if an Environment has a fence:
+// it judges what jobs are rendered to, and who may write jobs could add any object.
+func (b *building) onlyJobs(out *Output, err error) (*Output, error) {
+	if err != nil || !slices.ContainsFunc(out.Bundles, func(b render.Bundle) bool { return b.Summary.Fenced }) {
+		return out, err
+	}
+	var list finding.List
+	for _, source := range b.sources {
+		for _, doc := range yamldoc.Split(source.Name, source.Data) {
+			n, err := doc.Parse()
+			if n = yamldoc.Target(n); err != nil || n == nil || kind(n) == names.KindTrainingJob {
+				continue // who loads the jobs reports what is no YAML
+			}
+			list = append(list, finding.Said("job/policy", finding.Error, title(n)+": a fence allows nothing but jobs in "+
+				"files of jobs: list it in the overlay").At(fmt.Sprintf("%s:%d:%d", source.Name, n.Line, n.Column)))
+		}
 	}
 	return out, list.Err()
 }

@@ -196,7 +196,15 @@ func (b *builder) pattern(f *file, d *ast.Field, key *ast.ListLit, t goType, m *
 		return
 	}
 	value, _ := t.field("x")
-	m.patterns = append(m.patterns, pattern{b.value(f, key.Elts[0], stringType), b.value(f, d.Value, value)})
+	names := b.value(f, key.Elts[0], stringType)
+	if _, forbidden := d.Value.(*ast.BottomLit); forbidden {
+		m.patterns = append(m.patterns, pattern{names, all{&scalar{
+			by: b.origin(f, d), demand: "not be set", holds: func(any) bool { return false }, kinds: value.kinds(),
+			cel: expression{text: "false"},
+		}}})
+		return
+	}
+	m.patterns = append(m.patterns, pattern{names, b.value(f, d.Value, value)})
 }
 
 // messageOf is the @message of a field.

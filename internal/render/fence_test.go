@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 	"slices"
@@ -199,4 +200,121 @@ func patchOf(path yamldoc.Path, value any) any {
 	m := below.(map[string]any)
 	m["name"] = strings.TrimSuffix(name, "]")
 	return []any{m}
+}
+
+// TestFence: what an author writes to leave the fence of an Environment is refused, each by its own rule.
+func TestFence(t *testing.T) {
+	const place = "fence: true, namespace: ml, caps: {cpu: 4, memory: 8Gi, ephemeralStorage: 10Gi, shm: 1Gi}"
+	template := func(spec string) string { return "podTemplate: {spec: {" + spec + "}}" }
+	worker := func(fields string) string { return template("containers: [{name: worker, " + fields + "}]") }
+	volume := func(source string) string { return template("volumes: [{name: v, " + source + "}]") }
+	beside := func(fields string) string {
+		return template("initContainers: [{name: i, image: 'i:1', resources: {limits: {cpu: 1, memory: 1Gi, " +
+			"ephemeral-storage: 1Gi}}, " + fields + "}]")
+	}
+	for _, c := range []struct{ metadata, spec, want string }{
+		{"namespace: kube-system", "", "no namespace but ml"},
+		{"name: default", "", "no job named default"},
+		{"annotations: {eks.amazonaws.com/role-arn: 'arn:aws:iam::123456789012:role/admin'}", "", "no identity"},
+		{"annotations: {iam.gke.io/gcp-service-account: a@b.iam.gserviceaccount.com}", "", "no identity"},
+		{"annotations: {azure.workload.identity/client-id: x}", "", "no identity"},
+		{"labels: {azure.workload.identity/use: 'true'}", "", "no identity"},
+		{"annotations: {argocd.argoproj.io/hook: Skip}", "", "no options of reconcilers"},
+		{"annotations: {kustomize.toolkit.fluxcd.io/reconcile: disabled}", "", "no options of reconcilers"},
+		{"", "createNamespace: true", "no Namespace"},
+		{"", "network: {policy: false}", "demands NetworkPolicies"},
+		{"", "network: {host: true}", "no host network"},
+		{"", "identity: {serviceAccount: a}", "no identity"},
+		{"", "identity: {nodeRole: {}}", "no identity"},
+		{"", "identity: {irsa: {role: 'arn:aws:iam::123456789012:role/a'}}", "no identity"},
+		{"", "security: {runAsUser: 0}", "runAsNonRoot"},
+		{"", "security: {runAsUser: image}", "runAsNonRoot"},
+		{"", "security: {restricted: false}", "allowPrivilegeEscalation"},
+		{"", "storage: [{mountPath: /d, hostPath: {path: /, size: 1Gi}}]", "no directories of nodes"},
+		{"", "storage: [{mountPath: /d, nfs: {server: s, path: /, volume: team-b-pv}}]", "a name that starts with ml-"},
+		{"", "framework: horovod", "no rights in the API"},
+		{"", "framework: dlrover, target: elasticjob", "no rights in the API"},
+		{"", template("hostPID: true"), "no processes of the node"},
+		{"", template("hostIPC: true"), "no memory of the node"},
+		{"", template("hostNetwork: true"), "no host network"},
+		{"", template("nodeName: n"), "choice of nodes"},
+		{"", template("serviceAccountName: a"), "no account but"},
+		{"", template("automountServiceAccountToken: true"), "no token"},
+		{"", template("resources: {limits: {cpu: 1}}"), "no resources of pods"},
+		{"", template("securityContext: {runAsUser: 0}"), "no root"},
+		{"", template("securityContext: {runAsNonRoot: false}"), "no root"},
+		{"", template("securityContext: {sysctls: [{name: a, value: b}]}"), "settings of the kernel"},
+		{"", template("securityContext: {seccompProfile: {type: Unconfined}}"), "no profile"},
+		{"", template("securityContext: {seccompProfile: {type: Localhost, localhostProfile: a}}"), "no profile"},
+		{"", template("securityContext: {seLinuxOptions: {type: spc_t}}"), "SELinux"},
+		{"", template("securityContext: {windowsOptions: {hostProcess: true}}"), "options of Windows"},
+		{
+			"", "podTemplate: {metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/worker: u}}}",
+			"no profile",
+		},
+		{"", volume("hostPath: {path: /}"), "no directories of nodes"},
+		{"", volume("nfs: {server: s, path: /}"), "allows volumes of"},
+		{"", volume("csi: {driver: d}"), "allows volumes of"},
+		{"", volume("projected: {sources: [{serviceAccountToken: {path: t}}]}"), "no token"},
+		{
+			"", volume("projected: {sources: [{podCertificate: {signerName: kubernetes.io/kube-apiserver-client-pod, " +
+				"keyType: ED25519, credentialBundlePath: c}}]}"), "no certificate",
+		},
+		{"", volume("emptyDir: {medium: Memory}"), "at most 1Gi for memory"},
+		{"", volume("emptyDir: {medium: Memory, sizeLimit: '0'}"), "at most 1Gi for memory"},
+		{"", volume("emptyDir: {medium: Memory, sizeLimit: 2Gi}"), "at most 1Gi for memory"},
+		{"", worker("ports: [{containerPort: 1, hostPort: 1}]"), "no ports of nodes"},
+		{"", worker("resources: {limits: {cpu: 5}}"), "at most 4"},
+		{"", worker("resources: {limits: {cpu: 0}, requests: {cpu: 0}}"), "at most 4"},
+		{"", worker("resources: {limits: {memory: '-1'}, requests: {memory: '-1'}}"), "at most 8Gi"},
+		{"", worker("securityContext: {privileged: true}"), "no privileged"},
+		{"", worker("securityContext: {procMount: Unmasked}"), "/proc"},
+		{"", worker("securityContext: {capabilities: {add: [SYS_ADMIN]}}"), "no capability but"},
+		{"", worker("securityContext: {appArmorProfile: {type: Unconfined}}"), "no profile"},
+		{"", worker("securityContext: {runAsUser: 0}"), "no root"},
+		{"", beside("args: [x]"), "demands a securityContext"},
+		{"", beside("securityContext: {allowPrivilegeEscalation: false}"), "capabilities.drop"},
+		{"", beside("securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [NET_RAW]}}"), "[ALL]"},
+	} {
+		err := refusal(c.metadata, c.spec, place)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s %s: %v, not %q", c.metadata, c.spec, err, c.want)
+		}
+	}
+	for _, spec := range []string{
+		"", "target: jobset", "rendezvous: {backend: etcd, store: etcd}", "framework: horovod, ssh: {secret: k}",
+		beside("securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"),
+		volume("configMap: {name: c}"), worker("securityContext: {capabilities: {add: [IPC_LOCK]}}"),
+	} {
+		if err := refusal("", spec, "fence: true, namespace: ml"); err != nil {
+			t.Errorf("%s: %v", spec, err)
+		}
+	}
+}
+
+// refusal is the error of a job with further fields in an Environment.
+func refusal(metadata, spec, environment string) error {
+	if !strings.Contains(metadata, "name: ") || strings.Contains(metadata, "namespace: ") {
+		metadata = "name: j, " + metadata
+	}
+	text := func(kind, metadata, spec string) []byte {
+		return []byte("apiVersion: tegen.dev/v1alpha1\nkind: " + kind + "\nmetadata: {" + strings.TrimSuffix(metadata, ", ") +
+			"}\nspec: {" + spec + "}\n")
+	}
+	job := "image: 'x:1', command: [x], workers: {replicas: 2}"
+	if spec != "" {
+		job += ", " + spec
+	}
+	sources := []schema.Source{
+		{Name: "job.yaml", Data: text("TrainingJob", metadata, job)},
+		{Name: "env.yaml", Data: text("Environment", "name: e", environment), Environment: schema.AnyEnvironment},
+	}
+	jobs, err := schema.Load(sources)
+	if err == nil {
+		_, err = Jobs(jobs, nil)
+	} else if jobs, onlyJobs := schema.Load(sources, schema.WithoutJobRules()); onlyJobs == nil {
+		_, more := Jobs(jobs, nil)
+		err = errors.Join(err, more)
+	}
+	return err
 }

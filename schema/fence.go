@@ -13,21 +13,31 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
-// following are fields of pods that follow from fields of a job which do not have their name, beside overrides.
-var following = []override{
-	{false, "priority", "placement.priorityClass", false},
-	{false, "initContainers", "sidecars images", true},
-	{false, "imagePullSecrets", "imagePullSecrets", true},
-	{false, "nodeSelector", "placement.spot placement.provisioner resources.machine", true},
-	{false, "tolerations", "placement.spot placement.provisioner resources.machine", true},
-	{false, "volumes", "code script resources.shm resources.ephemeralStorage", true},
-	{false, "resourceClaims", "resources", true},
-	{true, "resources.claims", "resources", true},
-	{true, "resources.limits", "network.fabric", true},
-	{true, "securityContext", "network.fabric", true},
-	{true, "volumeMounts", "storage code script", true},
-	{true, "env", "network rendezvous checkpoint", true},
-	{true, "ports", "metrics", true},
+// followers are fields of pods that tegen derives from job fields with another name, in addition to overrides.
+var followers = []override{
+	{template: "priority", job: "placement.priorityClass"},
+	{template: "schedulerName", job: "gang"},
+	{template: "imagePullSecrets", job: "imagePullSecrets"},
+	{template: "initContainers", job: "sidecars images"},
+	{template: "nodeSelector", job: "placement.spot placement.provisioner resources.machine"},
+	{template: "tolerations", job: "placement.spot placement.provisioner resources.machine"},
+	{template: "volumes", job: "code script resources"},
+	{template: "resourceClaims", job: "resources"},
+	{template: "resources", job: "resources"},
+	{container: true, template: "volumeMounts", job: "storage code script"},
+	{container: true, template: "env", job: "network rendezvous checkpoint"},
+	{container: true, template: "ports", job: "metrics"},
+	{container: true, template: "resources.claims", job: "resources"},
+	{container: true, template: "resources.limits", job: "network.fabric"},
+	{container: true, template: "securityContext", job: "network.fabric"},
+}
+
+// beside are fields of a job that decide what an override of another name decides too.
+var beside = []struct{ override, job string }{
+	{"resources", "resources.requests resources.limits resources.machine resources.devices resources.deviceClass " +
+		"resources.deviceSelectors resources.claims resources.gpuResource"},
+	{"gang", "placement.scheduler"},
+	{"network.egress", "network.allowTo rendezvous.endpoint rendezvous.companion.etcd"},
 }
 
 // setFence makes the rules of an Environment with a fence.
@@ -38,60 +48,62 @@ func (env *Environment) setFence() Errors {
 	case env.Spec.Namespace == "":
 		return Errors{env.root.Errorf("spec.fence", "requires", "needs spec.namespace: the only namespace of its jobs")}
 	}
-	overridden := env.root.Below("spec", "overrides")
-	sets := func(field ...string) bool { return overridden != nil && overridden.Below(field...) != nil }
-	around := fence.Environment{
-		Name: env.Metadata.Name, Namespace: env.Spec.Namespace,
-		Identity: sets("identity"), User: sets("security", "runAsUser"),
-		Egress: sets("network", "egress") && !sets("network", "allowTo"),
+	rules := fence.Environment{
+		Name: env.Metadata.Name, Namespace: env.Spec.Namespace, Shm: env.Spec.Caps.Shm,
+		AllowsIdentity: env.overrides("identity") != nil,
 		Caps: map[string]*resource.Quantity{
 			"cpu": env.Spec.Caps.CPU, "memory": env.Spec.Caps.Memory,
 			"ephemeral-storage": env.Spec.Caps.EphemeralStorage,
 		},
-		Shm: env.Spec.Caps.Shm,
 	}
-	if labels := env.root.Below("spec", "overrides", "placement", "nodeSelector"); labels != nil && !env.Spec.Anywhere {
-		around.NodeSelector = map[string]string{}
+	if user := env.overrides("security.runAsUser"); user != nil {
+		rules.AllowsRoot = user.Text == "0" || user.Text == "image"
+	}
+	if labels := env.overrides("placement.nodeSelector"); labels != nil && !env.Spec.Anywhere {
+		rules.NodeSelector = map[string]string{}
 		for _, f := range labels.Fields {
-			around.NodeSelector[f.Key] = f.Value.Text
+			rules.NodeSelector[f.Key] = f.Value.Text
 		}
 	}
-	for _, o := range slices.Concat(overrides, following) {
-		if by := env.sets(o); by != "" {
-			around.Template = append(around.Template, fence.Field{Path: o.template, Container: o.container, By: by})
+	for _, o := range slices.Concat(overrides, followers) {
+		if by := env.setBy(o); by != "" {
+			rules.Template = append(rules.Template, fence.Field{Path: o.template, Container: o.container, By: by})
 		}
 	}
 	var err error
-	if env.fence, err = around.Policy(reflect.TypeFor[Job]()); err != nil {
+	if env.fence, err = rules.Policy(reflect.TypeFor[Job]()); err != nil {
 		return Errors{env.root.Errorf("spec.fence", "policy", "%v", err)}
 	}
 	return nil
 }
 
-// sets is the field of an Environment that sets what a row is about, "" if none does.
-func (env *Environment) sets(o override) string {
-	spec := env.root.Field("spec")
+// overrides is the value of a field of overrides, such as placement.nodeSelector; nil if it is not set.
+func (env *Environment) overrides(field string) *structural.Node {
+	return env.root.Below(append([]string{"spec", "overrides"}, strings.Split(field, ".")...)...)
+}
+
+// setBy is the field of an Environment that sets what a row is about, "" if none does.
+func (env *Environment) setBy(o override) string {
 	for field := range strings.FieldsSeq(o.job) {
-		if spec.Below(append([]string{"overrides"}, strings.Split(field, ".")...)...) != nil {
+		if env.overrides(field) != nil {
 			return "overrides." + field
 		}
 	}
-	accelerator := map[string]string{
-		"nodeSelector": "nodeSelector", "tolerations": "tolerations", "runtimeClassName": "runtimeClass",
+	fields := map[string]string{
+		"nodeSelector": "accelerator.nodeSelector", "tolerations": "accelerator.tolerations",
+		"runtimeClassName": "accelerator.runtimeClass", "resources.limits": "accelerator.each",
+		"resources.requests": "accelerator.each", "volumes": "storage",
 	}
-	if field, ok := accelerator[o.template]; ok && spec.Below("accelerator", field) != nil {
-		return "accelerator." + field
-	}
-	if o.template == "volumes" && spec.Field("storage") != nil {
-		return "storage"
+	if field := fields[o.template]; field != "" &&
+		env.root.Below(append([]string{"spec"}, strings.Split(field, ".")...)...) != nil {
+		return field
 	}
 	return ""
 }
 
-// broughtBack are fields of groups and roles by which an author would have again what overrides replace.
-func (env *Environment) broughtBack(job *structural.Node) (errs Errors) {
-	overrides := env.root.Below("spec", "overrides")
-	spec := job.Field("spec")
+// conflicts are fields of a job, before the Environment is merged into it, that decide otherwise what overrides decide.
+func (env *Environment) conflicts(job *structural.Node) (errs Errors) {
+	overrides, spec := env.root.Below("spec", "overrides"), job.Field("spec")
 	if !env.Spec.Fence || overrides == nil || spec == nil || spec.Kind != yamldoc.Map {
 		return nil
 	}
@@ -99,41 +111,54 @@ func (env *Environment) broughtBack(job *structural.Node) (errs Errors) {
 		errs = append(errs, job.Errorf(path, "policy",
 			"the Environment sets overrides.%s: leave it out (fence of Environment %s)", by, env.Metadata.Name))
 	}
+	for _, row := range beside {
+		if env.overrides(row.override) == nil {
+			continue
+		}
+		for field := range strings.FieldsSeq(row.job) {
+			if spec.Below(strings.Split(field, ".")...) != nil && env.overrides(field) == nil {
+				report("spec."+field, row.override)
+			}
+		}
+	}
 	if overrides.Field("groups") == nil {
 		for i, group := range groupItems(spec) {
-			again(group, overrides, fmt.Sprintf("spec.groups[%d]", i), "", report)
+			sectionConflicts(group, overrides, nil, fmt.Sprintf("spec.groups[%d]", i), "", report)
 		}
 	}
 	for _, row := range roleTable {
-		if role := spec.Below("roles", row.name); role != nil && overrides.Below("roles", row.name) == nil {
-			again(role, overrides, "spec.roles."+row.name, "", report)
+		role := spec.Below("roles", row.name)
+		if role == nil {
+			continue
 		}
+		own := overrides.Below("roles", row.name)
+		if own != nil && role.Field("podTemplate") != nil {
+			report("spec.roles."+row.name+".podTemplate", "roles."+row.name)
+		}
+		sectionConflicts(role, overrides, own, "spec.roles."+row.name, "", report)
 	}
 	return errs
 }
 
-// again reports fields of a section that overrides have for the whole job.
-func again(section, overrides *structural.Node, path, below string, report func(path, by string)) {
+// sectionConflicts reports fields of a group or role that overrides have for the whole job, less those of the role
+// itself, which are replaced.
+func sectionConflicts(section, overrides, replaced *structural.Node, path, below string, report func(path, by string)) {
 	for _, f := range overrides.Fields {
-		if f.Key == "placement" { // a section has these fields itself
-			again(section, f.Value, path, "placement.", report)
-			continue
-		}
 		own := section.Field(f.Key)
 		switch {
-		case own == nil, f.Key == "nodeSelector": // the fence demands the labels of the Environment in all pods
+		case f.Key == "placement": // a section has these fields itself
+			sectionConflicts(section, f.Value, replaced, path, "placement.", report)
+		case own == nil, replaced != nil && replaced.Field(f.Key) != nil:
+		case f.Key == "nodeSelector": // the fence demands the labels of the Environment in all pods
 		case f.Key == "resources" && own.Kind == yamldoc.Map:
-			again(own, f.Value, path+".resources", below+"resources.", report)
-		case !alike(own, f.Value):
+			for _, field := range own.Fields {
+				plain := slices.Contains([]string{"cpu", "memory", "gpu", "ephemeralStorage"}, field.Key)
+				if f.Value.Field(field.Key) != nil || !plain {
+					report(path+".resources."+field.Key, "resources")
+				}
+			}
+		default:
 			report(path+"."+f.Key, below+f.Key)
 		}
 	}
-}
-
-// alike reports whether two values are written the same, wherever they are.
-func alike(a, b *structural.Node) bool {
-	return a.Kind == b.Kind && a.Text == b.Text && slices.EqualFunc(a.Items, b.Items, alike) &&
-		slices.EqualFunc(a.Fields, b.Fields, func(a, b structural.Entry) bool {
-			return a.Key == b.Key && alike(a.Value, b.Value)
-		})
 }

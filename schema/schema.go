@@ -233,7 +233,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, o *loading)
 		besides(spec)
 		machine = env.furnish(spec)
 		if env != nil { // before the check: it may give what is required
-			again = env.broughtBack(root)
+			again = env.conflicts(root)
 			env.mergeInto(root, s)
 			besides(spec) // with an environment's own words
 		}

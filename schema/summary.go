@@ -31,6 +31,6 @@ func (j *Job) Summary() *Summary {
 		Notes: j.Notes(), Unfilled: j.Unfilled(),
 		Expires: j.Expires(), SaysGitOps: j.SaysGitOps(), Hashed: j.Spec.GitOps && j.Spec.HashedNames,
 		Fenced: j.fence != nil,
-		at: j.at, place: j.place,
+		at:     j.at, place: j.place,
 	}
 }

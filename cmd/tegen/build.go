@@ -161,13 +161,6 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 	var outs []*krm.Output
 	var errs []error
 	under := schema.WithPolicy(rules)
-	// withObjects also reports what a policy refuses of the objects of jobs that violate it themselves.
-	withObjects := func(err error, again func(schema.Option) error) error {
-		if !violatesOnly(err) {
-			return err
-		}
-		return errors.Join(err, again(schema.WithoutJobRules()))
-	}
 	if len(overlays) == 0 {
 		out := &krm.Output{}
 		for _, name := range in.files {
@@ -176,14 +169,14 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 			}
 		}
 		out.Bundles, err = plain(sources, p, under)
-		err = withObjects(err, func(o schema.Option) error { _, err := plain(sources, p, under, o); return err })
+		err = render.WithObjects(err, func(o schema.Option) error { _, err := plain(sources, p, under, o); return err })
 		outs, errs = append(outs, out), append(errs, err)
 	}
 	for _, overlay := range overlays {
 		pace.Overlay()
 		through := krm.Build{Printed: p.yamlOnly, Exec: in.exec}.Overlay
 		out, err := through(overlay, sources, under)
-		err = withObjects(err, func(o schema.Option) error {
+		err = render.WithObjects(err, func(o schema.Option) error {
 			_, err := through(overlay, sources, under, o)
 			return err
 		})
@@ -195,10 +188,24 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 			errs[i] = errors.New("nothing to render: there is no TrainingJob in the input")
 		}
 	}
-	if err := atPodTemplates(sources, finding.Of(errors.Join(errs...))).Once().Err(); err != nil {
+	if err := render.AtPodTemplates(finding.Of(errors.Join(errs...)), textOf(sources)).Once().Err(); err != nil {
 		return nil, nil, err
 	}
 	return outs, notes(outs, overlays), nil
+}
+
+// textOf returns the text of a source by its name, and reads other files once.
+func textOf(sources []schema.Source) func(file string) []byte {
+	texts := map[string][]byte{}
+	for _, s := range sources {
+		texts[s.Name] = s.Data
+	}
+	return func(file string) []byte {
+		if _, ok := texts[file]; !ok {
+			texts[file], _ = readFile(file, schema.MaxFile) // without a text, the job's own position stays
+		}
+		return texts[file]
+	}
 }
 
 // read reads the files of jobs, and that of the Environment, which may be among them.

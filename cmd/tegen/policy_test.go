@@ -1,10 +1,16 @@
 package main
 
 import (
+	"cmp"
+	"encoding/json"
 	"maps"
+	"regexp"
 	"strings"
 	"testing"
 
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/render"
 )
@@ -49,6 +55,82 @@ func TestKustomizePolicy(t *testing.T) {
 			}
 			if code != 1 || !strings.Contains(msg, c.want) {
 				t.Errorf("tegen: exit %d: %s, want %s", code, msg, c.want)
+			}
+		})
+	}
+}
+
+// editorTask is what a test needs of a task of VS Code.
+type editorTask struct {
+	Command        string
+	Args           []string
+	ProblemMatcher struct {
+		Pattern struct {
+			Regexp                                string
+			File, Line, Column, Severity, Message int
+		}
+	}
+}
+
+// read returns the findings that the editor reads in a text.
+func (task editorTask) read(t *testing.T, text string) (list finding.List) {
+	t.Helper()
+	p := task.ProblemMatcher.Pattern
+	pattern := regexp.MustCompile(p.Regexp)
+	for line := range strings.Lines(text) {
+		m := pattern.FindStringSubmatch(strings.TrimSuffix(line, "\n"))
+		if m == nil {
+			t.Fatalf("the pattern does not match %q", line)
+		}
+		f := finding.Finding{Level: cmp.Or(finding.Level(m[p.Severity]), finding.Error), Message: m[p.Message]}
+		list = append(list, f.At(m[p.File]+":"+m[p.Line]+":"+m[p.Column]))
+	}
+	return list.Sorted()
+}
+
+// TestEditorTask: the task that docs/editors.md shows runs, and its pattern reads the place, the level and the words of
+// each finding, as -o json has them.
+func TestEditorTask(t *testing.T) {
+	atRoot(t)
+	var file struct{ Tasks []editorTask }
+	text := readPage(t, "docs/editors.md").marked(t, ".vscode/tasks.json").text
+	if err := json.Unmarshal([]byte(text), &file); err != nil || len(file.Tasks) != 1 {
+		t.Fatalf("%+v: %v", file, err)
+	}
+	task := file.Tasks[0]
+	if task.Command != "tegen" {
+		t.Errorf("the task runs %s", task.Command)
+	}
+	page := readPage(t, "docs/policy.md").marked(t, "policies/acme.cue").text
+	job := content(t, "fixtures/valid/network.yaml")
+	noted := content(t, "fixtures/valid/real-llama-fsdp-p5.yaml")
+	for name, c := range map[string]struct {
+		job, policy string
+		level       finding.Level
+	}{
+		"violations": {job, page, finding.Error},
+		"a mistake":  {strings.Replace(job, "resources: ", "resourcs: ", 1), page, finding.Error},
+		"the policy": {job, "pod: spec: hostNetwrk?: false\n", finding.Error},
+		"a note":     {noted, "pod: spec: hostNetwork?: false\n", finding.Note},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			write(t, "jobs/a.yaml", c.job)
+			write(t, "policies/acme.cue", c.policy)
+			_, said, _ := tegen("", task.Args...)
+			report, _, _ := tegen("", append(task.Args, "-o", "json")...)
+			var want struct{ Findings finding.List }
+			if err := json.Unmarshal([]byte(report), &want); err != nil {
+				t.Fatal(err)
+			}
+			for i, f := range want.Findings {
+				want.Findings[i] = finding.Finding{
+					Level: f.Level, File: f.File, Line: f.Line, Column: f.Column, Message: f.About(),
+				}
+			}
+			got := task.read(t, said)
+			if diff := gocmp.Diff(want.Findings, got); diff != "" || len(got) == 0 || got[0].Level != c.level {
+				t.Errorf("%d findings (-json +pattern):\n%s", len(got), diff)
 			}
 		})
 	}

@@ -26,9 +26,8 @@ var noRoot []byte
 // Environment is what a fence takes from an Environment.
 type Environment struct {
 	Name, Namespace string
-	Identity        bool // it sets one; jobs cannot
-	User            bool // it sets the user of processes, which may be root
-	Egress          bool // it closes connections; jobs make no exceptions
+	AllowsIdentity  bool // of a job, since the Environment replaces it
+	AllowsRoot      bool // the Environment itself runs processes as root
 	NodeSelector    map[string]string
 	Caps            map[string]*resource.Quantity // by name of a resource; nil is no cap
 	Shm             *resource.Quantity            // of volumes in memory; nil is no cap
@@ -58,7 +57,7 @@ func (env *Environment) Policy(job reflect.Type) (*policy.Policy, error) {
 		return policy.Source{Name: name + ", " + part, Scope: name, Rules: name, Text: text}
 	}
 	sources := []policy.Source{source("rules", rules), source("own rules", []byte(env.text()))}
-	if !env.User {
+	if !env.AllowsRoot {
 		sources = append(sources, source("user", noRoot))
 	}
 	loaded, err := policy.Load(sources, policy.Types{
@@ -75,40 +74,40 @@ func (env *Environment) Policy(job reflect.Type) (*policy.Policy, error) {
 func (env *Environment) text() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "job: metadata: namespace!: %q %s\n", env.Namespace,
-		message("a fence allows no namespace but %s", env.Namespace))
-	if !env.Identity {
+		message("not allowed: a namespace but %s", env.Namespace))
+	if !env.AllowsIdentity {
 		fmt.Fprintf(&b, "job: spec: identity?: _|_ %s\n",
-			message("a fence allows no identity but that of the Environment, which sets none"))
+			message("not allowed: an identity, since the Environment sets none"))
 	}
 	for _, kind := range []string{"PersistentVolume", "StorageClass"} { // they have no namespace
 		fmt.Fprintf(&b, "object: %s: metadata: name!: =~%q %s\n", kind, "^"+env.Namespace+"-",
-			message("a fence demands a name that starts with %s-, since the object has no namespace", env.Namespace))
+			message("required: a name that starts with %s-, since the object has no namespace", env.Namespace))
 	}
 	for _, f := range env.Template {
 		fmt.Fprintf(&b, "_template: spec?: %s\n", f.rule())
 	}
 	for _, key := range slices.Sorted(maps.Keys(env.NodeSelector)) {
 		value := env.NodeSelector[key]
-		nodes := message("a fence demands the nodes of overrides.placement: set nodeSelector of the group or role to "+
+		nodes := message("required: the nodes of overrides.placement: set nodeSelector of the group or role to "+
 			"%s: %s", key, value)
 		fmt.Fprintf(&b, "pod: spec: nodeSelector!: {%q!: %q %s} %s\n", key, value, nodes, nodes)
 	}
 	limits := ""
 	for _, name := range slices.Sorted(maps.Keys(env.Caps)) {
 		if most := env.Caps[name]; most != nil {
-			limits += fmt.Sprintf("\t%q!: >0 & <=%s %s\n", name, most.AsDec(),
-				message("a fence demands a limit of at most %s, the cap of the Environment: set it in resources, of the job or the role", most))
+			limits += fmt.Sprintf("\t%q!: >0 & <=%s %s\n", name, decimal(most),
+				message("required: a limit of at most %s, the cap; set it in resources of the job or role", most))
 		}
 	}
 	if limits != "" {
 		fmt.Fprintf(&b, "pod: spec: {containers: [..._capped], initContainers?: [..._capped], resources?: _|_ %s}\n"+
 			"_capped: resources: limits: {\n%s}\n",
-			message("a fence with caps allows no resources of pods: set those of containers"), limits)
+			message("not allowed: resources of pods; set those of containers"), limits)
 	}
 	if env.Shm != nil {
 		fmt.Fprintf(&b, "pod: spec: volumes?: [...{emptyDir?: "+
-			"({medium?: \"\"} | {medium!: _, sizeLimit!: >0 & <=%s}) %s}]\n", env.Shm.AsDec(),
-			message("a fence demands a size of at most %s for memory, the cap of the Environment", env.Shm))
+			"({medium?: \"\"} | {medium!: _, sizeLimit!: >0 & <=%s}) %s}]\n", decimal(env.Shm),
+			message("required: a size of at most %s in memory, the cap of the Environment", env.Shm))
 	}
 	return b.String()
 }
@@ -119,8 +118,14 @@ func (f Field) rule() string {
 	if f.Container { // the author's own containers have an image, that of tegen has none
 		rule = "containers?: [...({image!: _} | {image?: _|_, " + rule + "})]"
 	}
-	rule += " " + message("a fence allows no podTemplate to set %s, which the Environment sets in %s", f.Path, f.By)
+	rule += " " + message("not allowed: a podTemplate with %s, which the Environment sets in %s", f.Path, f.By)
 	return rule
+}
+
+// decimal is a quantity as a number of CUE. AsDec changes what it is called on.
+func decimal(q *resource.Quantity) string {
+	c := q.DeepCopy()
+	return c.AsDec().String()
 }
 
 func message(format string, args ...any) string {

@@ -141,6 +141,10 @@ func (k *kustomization) policies(items []*yaml.Node) ([]*yaml.Node, error) {
 	}
 	k.policy = found
 	k.opts = append(slices.Clone(k.opts), schema.WithPolicy(schema.PolicyOf(k.opts).With(found)))
+	if name, fenced := fenceAmong(items); fenced && len(k.nested) > 0 {
+		return nil, fmt.Errorf("reading %s: the fence of %s does not reach the jobs of kustomizations below that have "+
+			"tegen themselves: give it to their Generator", relative(filepath.Join(k.dir, k.file)), name)
+	}
 	if found.HasJobRules() && len(k.nested) > 0 {
 		return nil, fmt.Errorf("reading %s: the policy's rules for jobs do not reach the jobs of kustomizations below "+
 			"that have tegen themselves: list the policy there, or use --policy",
@@ -171,6 +175,17 @@ func (k *kustomization) judge(out *Output, err error) (*Output, error) {
 	return out, list.Err()
 }
 
+// fenceAmong is the title of an Environment with a fence.
+func fenceAmong(items []*yaml.Node) (name string, ok bool) {
+	for _, n := range items {
+		fence := yamldoc.Field(yamldoc.Field(n, "spec"), "fence")
+		if kind(n) == names.KindEnvironment && isInput(n) && fence != nil && fence.Value == "true" {
+			return title(n), true
+		}
+	}
+	return "", false
+}
+
 // onlyJobs refuses other objects in the files of jobs that were named to the command, if an Environment has a fence:
 // it judges what jobs are rendered to, and who may write jobs could add any object.
 func (b *building) onlyJobs(out *Output, err error) (*Output, error) {
@@ -184,8 +199,9 @@ func (b *building) onlyJobs(out *Output, err error) (*Output, error) {
 			if n = yamldoc.Target(n); err != nil || n == nil || kind(n) == names.KindTrainingJob {
 				continue // who loads the jobs reports what is no YAML
 			}
-			list = append(list, finding.Said("job/policy", finding.Error, title(n)+": a fence allows nothing but jobs in "+
-				"files of jobs: list it in the overlay").At(fmt.Sprintf("%s:%d:%d", source.Name, n.Line, n.Column)))
+			other := finding.Said("job/policy", finding.Error,
+				title(n)+": not allowed in a file of jobs under a fence: list it in the overlay")
+			list = append(list, other.At(fmt.Sprintf("%s:%d:%d", source.Name, n.Line, n.Column)))
 		}
 	}
 	return out, list.Err()

@@ -1,6 +1,7 @@
-// Package playground is what a page shows beside a job that somebody types: the text of a job and of an Environment in;
-// the objects, their graph, the plan and all findings out, as data. It is the hops of package render and nothing else,
-// so that a page says what the command says. It opens nothing and asks nobody, and the same texts give the same result.
+// Package playground is what a page shows beside a job that somebody types: the text of a job, of an Environment and of
+// a policy in; the objects, their graph, the plan and all findings out, as data. It is the hops of package render and
+// nothing else, so that a page says what the command says. It opens nothing and asks nobody, and the same texts give
+// the same result.
 package playground
 
 import (
@@ -12,21 +13,23 @@ import (
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/graph"
 	"github.com/tegen-dev/tegen/internal/plan"
+	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// What the two texts are called in findings.
+// What the texts are called in findings.
 const (
 	JobFile         = "job.yaml"
 	EnvironmentFile = "environment.yaml"
+	PolicyFile      = "policy.cue"
 )
 
 // mostNodes is how many objects a graph is drawn of: nobody reads a picture of more, and drawing takes their square.
 const mostNodes = 300
 
-// Result is what the page shows of two texts. What cannot be made of a job with an error is empty.
+// Result is what the page shows of the texts. What cannot be made of a job with an error is empty.
 type Result struct {
 	Objects string `json:"objects"` // as tegen render prints them
 	Plan    string `json:"plan"`    // as tegen plan prints it
@@ -36,9 +39,9 @@ type Result struct {
 	Findings finding.List `json:"findings"` // with an error there is nothing else
 }
 
-// Evaluate makes a Result of a job and an Environment, which may be blank.
-func Evaluate(job, environment string) Result {
-	bundles, err := bundlesOf(job, environment)
+// Evaluate makes a Result of a job under an Environment and a policy, which may be blank.
+func Evaluate(job, environment, rules string) Result {
+	bundles, err := bundlesOf(job, environment, rules)
 	if err != nil {
 		return Failed(err)
 	}
@@ -69,21 +72,26 @@ func Evaluate(job, environment string) Result {
 // Failed is the Result of texts over which the program itself failed.
 func Failed(err error) Result { return Result{Findings: finding.Of(err)} }
 
-func bundlesOf(job, environment string) ([]render.Bundle, error) {
-	sources := []schema.Source{{Name: JobFile, Data: yamldoc.JoinSurrogates([]byte(job))}}
+func bundlesOf(job, environment, rules string) ([]render.Bundle, error) {
+	texts := map[string][]byte{JobFile: yamldoc.JoinSurrogates([]byte(job))}
+	sources := []schema.Source{{Name: JobFile, Data: texts[JobFile]}}
 	if strings.TrimSpace(environment) != "" {
+		texts[EnvironmentFile] = yamldoc.JoinSurrogates([]byte(environment))
 		sources = append(sources, schema.Source{
-			Name: EnvironmentFile, Data: yamldoc.JoinSurrogates([]byte(environment)),
-			Environment: schema.AnyEnvironment,
+			Name: EnvironmentFile, Data: texts[EnvironmentFile], Environment: schema.AnyEnvironment,
 		})
 	}
-	jobs, err := schema.Load(sources)
+	under, err := policyOf(rules)
 	if err != nil {
 		return nil, err
 	}
-	bundles, err := render.Jobs(jobs, nil)
+	bundles, err := rendered(sources, schema.WithPolicy(under))
+	err = render.WithObjects(err, func(o schema.Option) error {
+		_, err := rendered(sources, schema.WithPolicy(under), o)
+		return err
+	})
 	if err != nil {
-		return nil, err
+		return nil, render.AtPodTemplates(finding.Of(err), func(file string) []byte { return texts[file] }).Once()
 	}
 	if len(bundles) == 0 {
 		nothing := finding.Said("job/empty", finding.Error, "nothing to render: there is no TrainingJob in the input")
@@ -96,6 +104,29 @@ func bundlesOf(job, environment string) ([]render.Bundle, error) {
 		}
 	}
 	return bundles, unfilled.Err()
+}
+
+// policyOf is nil of a blank text.
+func policyOf(text string) (*policy.Policy, error) {
+	if strings.TrimSpace(text) == "" {
+		return nil, nil
+	}
+	rules, err := policy.Load([]policy.Source{{Name: PolicyFile, Text: []byte(text)}}, render.PolicyTypes())
+	list := finding.Of(err)
+	for i := range list {
+		if list[i].Line == 0 { // it is about the whole policy
+			list[i] = list[i].At(PolicyFile + ":1:1")
+		}
+	}
+	return rules, list.Err()
+}
+
+func rendered(sources []schema.Source, opts ...schema.Option) ([]render.Bundle, error) {
+	jobs, err := schema.Load(sources, opts...)
+	if err != nil {
+		return nil, err
+	}
+	return render.Jobs(jobs, nil)
 }
 
 func draw(bundles []render.Bundle) (string, error) {

@@ -1,6 +1,7 @@
 package playground
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/tegen-dev/tegen/internal/finding"
 )
@@ -51,7 +53,7 @@ func lines(found finding.List, level finding.Level) string {
 // TestValid: of every valid fixture come the bytes that tegen render prints, and a picture.
 func TestValid(t *testing.T) {
 	for name, text := range fixtures(t, "valid") {
-		got := Evaluate(text, "")
+		got := Evaluate(text, "", "")
 		if mistakes := lines(got.Findings, "error"); mistakes != "" {
 			t.Errorf("%s: %s", name, mistakes)
 		}
@@ -67,7 +69,7 @@ func TestValid(t *testing.T) {
 // TestInvalid: of every invalid fixture come the mistakes that tegen vet prints, each at a place, and no object.
 func TestInvalid(t *testing.T) {
 	for name, text := range fixtures(t, "invalid") {
-		got := Evaluate(text, "")
+		got := Evaluate(text, "", "")
 		said := read(t, filepath.Join(root, "golden", "invalid", name+".txt"))
 		want := strings.ReplaceAll(said, "fixtures/invalid/"+name+".yaml", JobFile)
 		if diff := cmp.Diff(want, lines(got.Findings, "error")); diff != "" {
@@ -103,8 +105,8 @@ func TestEnvironment(t *testing.T) {
 				continue
 			}
 			tried++
-			whole := Evaluate(text, "")
-			parted := Evaluate(strings.Join(jobs, "---\n"), strings.Join(environments, "---\n"))
+			whole := Evaluate(text, "", "")
+			parted := Evaluate(strings.Join(jobs, "---\n"), strings.Join(environments, "---\n"), "")
 			if diff := cmp.Diff(whole.Objects, parted.Objects); diff != "" {
 				t.Errorf("%s: objects (-one text +two):\n%s", name, diff)
 			}
@@ -118,9 +120,104 @@ func TestEnvironment(t *testing.T) {
 		t.Errorf("only %d fixtures have an Environment", tried)
 	}
 	got := Evaluate(fixtures(t, "valid")["minimal"], "apiVersion: tegen.dev/v1alpha1\nkind: Environment\n"+
-		"metadata: {name: x}\nspec:\n  spot: maybe\n")
+		"metadata: {name: x}\nspec:\n  spot: maybe\n", "")
 	if len(got.Findings) != 1 || got.Findings[0].File != EnvironmentFile || got.Findings[0].Line != 5 {
 		t.Errorf("a mistake in the Environment: %v", got.Findings)
+	}
+}
+
+// TestPolicy: under a policy, or an Environment with a fence, a job has the violations that the command prints, as the
+// command's own test has them, and no object.
+func TestPolicy(t *testing.T) {
+	for _, c := range []struct{ script, job, environment, policy, said string }{
+		{"policy", "good.yaml", "", "acme.cue", ""},
+		{"policy", "bad.yaml", "", "acme.cue", "violations"},
+		{"policy", "fenced.yaml", "", "acme.cue", "violations"},
+		{"fence", "good.yaml", "lab.yaml", "", ""},
+		{"fence", "leaves.yaml", "lab.yaml", "", "leaves"},
+		{"fence", "again.yaml", "lab.yaml", "", "again"},
+	} {
+		files, err := txtar.ParseFile(filepath.Join(root, "cmd/tegen/testdata/script", c.script+".txtar"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts := map[string]string{}
+		for _, f := range files.Files {
+			texts[f.Name] = string(f.Data)
+		}
+		var want strings.Builder
+		for line := range strings.Lines(texts[c.said]) {
+			if after, ok := strings.CutPrefix(line, c.job); ok {
+				want.WriteString(JobFile + strings.ReplaceAll(after, "acme.cue:", PolicyFile+":"))
+			}
+		}
+		if texts[c.job] == "" || (want.Len() == 0) != (c.said == "") {
+			t.Fatalf("%+v: the script has another form", c)
+		}
+		got := Evaluate(texts[c.job], texts[c.environment], texts[c.policy])
+		if diff := cmp.Diff(want.String(), lines(got.Findings, "error")); diff != "" {
+			t.Errorf("%+v: violations (-vet +playground):\n%s", c, diff)
+		}
+		if (got.Objects == "") == (c.said == "") {
+			t.Errorf("%+v: %d bytes of objects", c, len(got.Objects))
+		}
+	}
+}
+
+// TestPolicyPlaces: a violation is marked in the text that has the value, and a mistake of the policy in the policy.
+func TestPolicyPlaces(t *testing.T) {
+	job := fixtures(t, "valid")["minimal"]
+	environment := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: x}\nspec:\n" +
+		"  overrides: {image: 'docker.io/x:1'}\n"
+	for _, c := range []struct{ environment, policy, want string }{
+		{environment, `job: spec: image!: =~"^ghcr"`, "environment.yaml:5:22: spec.image: must match ^ghcr, not " +
+			"\"docker.io/x:1\" (policy.cue:1:20)"},
+		{environment, `job: spec: image!: =~"^docker"`, ""},
+		{"", `pod: spec: hostNetwork!: true`, "job.yaml:2:1: Job training/resnet-worker: spec.template.spec." +
+			"hostNetwork: is required (policy.cue:1:12)"},
+		{"", " \n\t", ""},
+		{"", "\npod: spec: hostNetwrk?: false", "policy.cue:2:12: hostNetwrk: unknown field; did you mean " +
+			"\"hostNetwork\"?"},
+		{"", "pod: {", "policy.cue:1:7: not CUE: expected '}', found 'EOF'"},
+		{"", "// " + strings.Repeat("x", 256<<10), "policy.cue:1:1: a policy file of 262147 bytes exceeds the limit " +
+			"of 262144"},
+	} {
+		got := lines(Evaluate(job, c.environment, c.policy).Findings, "error")
+		if diff := cmp.Diff(c.want, strings.TrimSuffix(got, "\n")); diff != "" {
+			t.Errorf("%.60s: (-want +got):\n%s", c.policy, diff)
+		}
+	}
+}
+
+// TestExamples: no example of the page has a mistake, and one has a policy, which refuses what its first line says.
+func TestExamples(t *testing.T) {
+	var examples map[string]struct{ Environment, Policy string }
+	text := read(t, filepath.Join(root, "site/playground/examples.json"))
+	if err := json.Unmarshal([]byte(text), &examples); err != nil {
+		t.Fatal(err)
+	}
+	policies := 0
+	for name, e := range examples {
+		job := fixtures(t, "valid")[name]
+		environment, policy := "", ""
+		if e.Environment != "" {
+			environment = read(t, filepath.Join(root, e.Environment))
+		}
+		if e.Policy != "" {
+			policies++
+			policy = read(t, filepath.Join(root, e.Policy))
+			host := strings.Replace(job, "podTemplate:\n", "podTemplate:\n    spec: {hostNetwork: true}\n", 1)
+			other := strings.Replace(host, "ghcr.io/", "docker.io/", 1)
+			if got := Evaluate(other, environment, policy); len(got.Findings) != 2 {
+				t.Errorf("%s, changed: %v", name, got.Findings)
+			}
+		}
+		if got := Evaluate(job, environment, policy); lines(got.Findings, "error") != "" || got.Objects == "" {
+			t.Errorf("%s: %v", name, got.Findings)
+		}
+	}
+	if policies == 0 {
+		t.Error("no example has a policy")
 	}
 }
 
@@ -130,7 +227,7 @@ func TestNothing(t *testing.T) {
 	for _, texts := range [][2]string{
 		{"", ""}, {"\n# soon\n", ""}, {"", environment}, {environment, ""}, {"\xff", ""},
 	} {
-		got := Evaluate(texts[0], texts[1])
+		got := Evaluate(texts[0], texts[1], "")
 		if f := got.Findings; len(f) != 1 || f[0].Level != finding.Error || f[0].Line < 1 || got.Objects != "" {
 			t.Errorf("%q: %+v", texts, got)
 		}
@@ -146,7 +243,7 @@ func TestMany(t *testing.T) {
 		text.WriteString(strings.ReplaceAll(job, "NAME", "j"+strings.Repeat("x", i%7)+string(rune('a'+i%26))+
 			strings.Repeat("y", i/26)))
 	}
-	got := Evaluate(text.String(), "")
+	got := Evaluate(text.String(), "", "")
 	if got.Objects == "" || got.Graph != "" || !strings.Contains(got.NoGraph, "too many for a picture") {
 		t.Errorf("%d bytes of objects, %d of a graph, %q; %v", len(got.Objects), len(got.Graph), got.NoGraph,
 			lines(got.Findings, "error"))

@@ -35,6 +35,7 @@ var fencedOverrides = []struct{ field, a, b string }{
 	{"resources", "{cpu: 4, requests: {cpu: 1}}", "{cpu: 4, requests: {cpu: 2}}"},
 	{"resources", "{devices: {acme.com/nic: 1}}", "{devices: {acme.com/nic: 2}}"},
 	{"resources", "{shm: 1Gi}", "{shm: 2Gi}"},
+	{"resources", "{tmp: 1Gi}", "{tmp: 2Gi}"},
 	{"resources", "{claims: [a]}", "{claims: [b]}"},
 	{"placement", "{scheduler: a}", "{scheduler: b}"},
 	{"placement", "{priorityClass: a}", "{priorityClass: b}"},
@@ -79,13 +80,13 @@ var fencedOverrides = []struct{ field, a, b string }{
 // TestFenceOverrides: whatever of the workers' pods an override decides, no podTemplate decides otherwise behind a
 // fence. What it decides is seen by rendering two values of the override.
 func TestFenceOverrides(t *testing.T) {
-	const outside, inside = "", "fence: true, namespace: ml, "
+	const inside = "fence: true, namespace: ml, "
 	decided := 0
 	for _, o := range fencedOverrides {
 		for _, target := range []string{"job", "jobset", "pods"} {
 			var templates [2]map[string]any
 			for i, value := range []string{o.a, o.b} {
-				env := fmt.Sprintf("%soverrides: {%s: %s}", outside, o.field, value)
+				env := fmt.Sprintf("overrides: {%s: %s}", o.field, value)
 				var err error
 				if templates[i], err = workerTemplate(env, target, "{}"); err != nil {
 					t.Logf("%s, %s: %v", target, env, err)
@@ -105,8 +106,12 @@ func TestFenceOverrides(t *testing.T) {
 					t.Fatal(err)
 				}
 				got, err := workerTemplate(env, target, string(text))
-				if err == nil && len(differences(templates[0], got)) > 0 {
+				switch {
+				case err == nil && len(differences(templates[0], got)) > 0:
 					t.Errorf("target %s, %s: podTemplate %s changes the pods", target, env, text)
+				case err != nil && !strings.Contains(err.Error(), "fence of Environment") &&
+					!strings.Contains(err.Error(), "spec.podTemplate."): // tegen's own, such as the labels of pods
+					t.Errorf("target %s, %s: podTemplate %s fails for another reason: %v", target, env, text, err)
 				}
 			}
 		}
@@ -208,73 +213,69 @@ func TestFence(t *testing.T) {
 	template := func(spec string) string { return "podTemplate: {spec: {" + spec + "}}" }
 	worker := func(fields string) string { return template("containers: [{name: worker, " + fields + "}]") }
 	volume := func(source string) string { return template("volumes: [{name: v, " + source + "}]") }
-	beside := func(fields string) string {
-		return template("initContainers: [{name: i, image: 'i:1', resources: {limits: {cpu: 1, memory: 1Gi, " +
-			"ephemeral-storage: 1Gi}}, " + fields + "}]")
-	}
 	for _, c := range []struct{ metadata, spec, want string }{
-		{"namespace: kube-system", "", "no namespace but ml"},
-		{"name: default", "", "no job named default"},
-		{"annotations: {eks.amazonaws.com/role-arn: 'arn:aws:iam::123456789012:role/admin'}", "", "no identity"},
-		{"annotations: {iam.gke.io/gcp-service-account: a@b.iam.gserviceaccount.com}", "", "no identity"},
-		{"annotations: {azure.workload.identity/client-id: x}", "", "no identity"},
-		{"labels: {azure.workload.identity/use: 'true'}", "", "no identity"},
-		{"annotations: {argocd.argoproj.io/hook: Skip}", "", "no options of reconcilers"},
-		{"annotations: {kustomize.toolkit.fluxcd.io/reconcile: disabled}", "", "no options of reconcilers"},
-		{"", "createNamespace: true", "no Namespace"},
-		{"", "network: {policy: false}", "demands NetworkPolicies"},
-		{"", "network: {host: true}", "no host network"},
-		{"", "identity: {serviceAccount: a}", "no identity"},
-		{"", "identity: {nodeRole: {}}", "no identity"},
-		{"", "identity: {irsa: {role: 'arn:aws:iam::123456789012:role/a'}}", "no identity"},
+		{"namespace: kube-system", "", "a namespace but ml"},
+		{"name: default", "", "the namespace's account"},
+		{"annotations: {eks.amazonaws.com/role-arn: 'arn:aws:iam::123456789012:role/admin'}", "", "an identity"},
+		{"annotations: {iam.gke.io/gcp-service-account: a@b.iam.gserviceaccount.com}", "", "an identity"},
+		{"annotations: {azure.workload.identity/client-id: x}", "", "an identity"},
+		{"labels: {azure.workload.identity/use: 'true'}", "", "an identity"},
+		{"annotations: {argocd.argoproj.io/hook: Skip}", "", "use workload.annotations"},
+		{"annotations: {kustomize.toolkit.fluxcd.io/reconcile: disabled}", "", "use workload.annotations"},
+		{"", "createNamespace: true", "a Namespace"},
+		{"", "network: {policy: false}", "required: NetworkPolicies"},
+		{"", "network: {host: true}", "the host network"},
+		{"", "identity: {serviceAccount: a}", "an identity"},
+		{"", "identity: {nodeRole: {}}", "an identity"},
+		{"", "identity: {irsa: {role: 'arn:aws:iam::123456789012:role/a'}}", "an identity"},
 		{"", "security: {runAsUser: 0}", "runAsNonRoot"},
 		{"", "security: {runAsUser: image}", "runAsNonRoot"},
 		{"", "security: {restricted: false}", "allowPrivilegeEscalation"},
-		{"", "storage: [{mountPath: /d, hostPath: {path: /, size: 1Gi}}]", "no directories of nodes"},
+		{"", "storage: [{mountPath: /d, hostPath: {path: /, size: 1Gi}}]", "directories of nodes"},
 		{"", "storage: [{mountPath: /d, nfs: {server: s, path: /, volume: team-b-pv}}]", "a name that starts with ml-"},
-		{"", "framework: horovod", "no rights in the API"},
-		{"", "framework: dlrover, target: elasticjob", "no rights in the API"},
-		{"", template("hostPID: true"), "no processes of the node"},
-		{"", template("hostIPC: true"), "no memory of the node"},
-		{"", template("hostNetwork: true"), "no host network"},
-		{"", template("nodeName: n"), "choice of nodes"},
-		{"", template("serviceAccountName: a"), "no account but"},
-		{"", template("automountServiceAccountToken: true"), "no token"},
-		{"", template("resources: {limits: {cpu: 1}}"), "no resources of pods"},
-		{"", template("securityContext: {runAsUser: 0}"), "no root"},
-		{"", template("securityContext: {runAsNonRoot: false}"), "no root"},
+		{"", "framework: horovod", "rights in the API"},
+		{"", "framework: dlrover, target: elasticjob", "rights in the API"},
+		{"", template("hostPID: true"), "processes of the node"},
+		{"", template("hostIPC: true"), "memory of the node"},
+		{"", template("hostNetwork: true"), "the host network"},
+		{"", template("nodeName: n"), "the scheduler chooses nodes"},
+		{"", template("serviceAccountName: a"), "an account but"},
+		{"", template("automountServiceAccountToken: true"), "a token"},
+		{"", template("resources: {limits: {cpu: 1}}"), "resources of pods"},
+		{"", template("securityContext: {runAsUser: 0}"), "root"},
+		{"", template("securityContext: {runAsNonRoot: false}"), "root"},
 		{"", template("securityContext: {sysctls: [{name: a, value: b}]}"), "settings of the kernel"},
-		{"", template("securityContext: {seccompProfile: {type: Unconfined}}"), "no profile"},
-		{"", template("securityContext: {seccompProfile: {type: Localhost, localhostProfile: a}}"), "no profile"},
+		{"", template("securityContext: {seccompProfile: {type: Unconfined}}"), "a profile but"},
+		{"", template("securityContext: {seccompProfile: {type: Localhost, localhostProfile: a}}"), "a profile but"},
 		{"", template("securityContext: {seLinuxOptions: {type: spc_t}}"), "SELinux"},
 		{"", template("securityContext: {windowsOptions: {hostProcess: true}}"), "options of Windows"},
 		{
 			"", "podTemplate: {metadata: {annotations: {container.apparmor.security.beta.kubernetes.io/worker: u}}}",
-			"no profile",
+			"a profile but",
 		},
-		{"", volume("hostPath: {path: /}"), "no directories of nodes"},
-		{"", volume("nfs: {server: s, path: /}"), "allows volumes of"},
-		{"", volume("csi: {driver: d}"), "allows volumes of"},
-		{"", volume("projected: {sources: [{serviceAccountToken: {path: t}}]}"), "no token"},
+		{"", volume("hostPath: {path: /}"), "directories of nodes"},
+		{"", volume("nfs: {server: s, path: /}"), "this kind of volume"},
+		{"", volume("csi: {driver: d}"), "this kind of volume"},
+		{"", volume("projected: {sources: [{serviceAccountToken: {path: t}}]}"), "a token"},
 		{
 			"", volume("projected: {sources: [{podCertificate: {signerName: kubernetes.io/kube-apiserver-client-pod, " +
-				"keyType: ED25519, credentialBundlePath: c}}]}"), "no certificate",
+				"keyType: ED25519, credentialBundlePath: c}}]}"), "a certificate",
 		},
-		{"", volume("emptyDir: {medium: Memory}"), "at most 1Gi for memory"},
-		{"", volume("emptyDir: {medium: Memory, sizeLimit: '0'}"), "at most 1Gi for memory"},
-		{"", volume("emptyDir: {medium: Memory, sizeLimit: 2Gi}"), "at most 1Gi for memory"},
-		{"", worker("ports: [{containerPort: 1, hostPort: 1}]"), "no ports of nodes"},
+		{"", volume("emptyDir: {medium: Memory}"), "at most 1Gi in memory"},
+		{"", volume("emptyDir: {medium: Memory, sizeLimit: '0'}"), "at most 1Gi in memory"},
+		{"", volume("emptyDir: {medium: Memory, sizeLimit: 2Gi}"), "at most 1Gi in memory"},
+		{"", worker("ports: [{containerPort: 1, hostPort: 1}]"), "ports of nodes"},
 		{"", worker("resources: {limits: {cpu: 5}}"), "at most 4"},
 		{"", worker("resources: {limits: {cpu: 0}, requests: {cpu: 0}}"), "at most 4"},
 		{"", worker("resources: {limits: {memory: '-1'}, requests: {memory: '-1'}}"), "at most 8Gi"},
-		{"", worker("securityContext: {privileged: true}"), "no privileged"},
+		{"", worker("securityContext: {privileged: true}"), "privileged containers"},
 		{"", worker("securityContext: {procMount: Unmasked}"), "/proc"},
-		{"", worker("securityContext: {capabilities: {add: [SYS_ADMIN]}}"), "no capability but"},
-		{"", worker("securityContext: {appArmorProfile: {type: Unconfined}}"), "no profile"},
-		{"", worker("securityContext: {runAsUser: 0}"), "no root"},
-		{"", beside("args: [x]"), "demands a securityContext"},
-		{"", beside("securityContext: {allowPrivilegeEscalation: false}"), "capabilities.drop"},
-		{"", beside("securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [NET_RAW]}}"), "[ALL]"},
+		{"", worker("securityContext: {capabilities: {add: [SYS_ADMIN]}}"), "a capability but"},
+		{"", worker("securityContext: {appArmorProfile: {type: Unconfined}}"), "a profile but"},
+		{"", worker("securityContext: {runAsUser: 0}"), "root"},
+		{"", initContainer("args: [x]"), "required: allowPriv"},
+		{"", initContainer("securityContext: {allowPrivilegeEscalation: false}"), "capabilities.drop"},
+		{"", initContainer("securityContext: {" + strings.Replace(dropped, "ALL", "NET_RAW", 1) + "}"), "[ALL]"},
 	} {
 		err := refusal(c.metadata, c.spec, place)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -283,7 +284,7 @@ func TestFence(t *testing.T) {
 	}
 	for _, spec := range []string{
 		"", "target: jobset", "rendezvous: {backend: etcd, store: etcd}", "framework: horovod, ssh: {secret: k}",
-		beside("securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}"),
+		initContainer("securityContext: {" + dropped + "}"),
 		volume("configMap: {name: c}"), worker("securityContext: {capabilities: {add: [IPC_LOCK]}}"),
 	} {
 		if err := refusal("", spec, "fence: true, namespace: ml"); err != nil {
@@ -292,14 +293,118 @@ func TestFence(t *testing.T) {
 	}
 }
 
+// TestFenceConflicts: no field of a job decides otherwise what an override behind a fence decides.
+func TestFenceConflicts(t *testing.T) {
+	const etcd = "rendezvous: {backend: etcd, store: etcd}, "
+	for _, c := range []struct{ environment, spec, want string }{
+		{"overrides: {resources: {cpu: 1}}", "resources: {limits: {cpu: 8}}", "spec.resources.limits: "},
+		{"overrides: {resources: {cpu: 1}}", "resources: {requests: {cpu: none}}", "spec.resources.requests: "},
+		{"overrides: {resources: {gpu: 0}}", "resources: {devices: {nvidia.com/gpu: 8}}", "spec.resources.devices: "},
+		{
+			"overrides: {gang: {scheduler: volcano, queue: low}}", "placement: {scheduler: default-scheduler}",
+			"spec.placement.scheduler: ",
+		},
+		{
+			"overrides: {network: {egress: closed}}", "network: {allowTo: [{cidr: 0.0.0.0/0, ports: [443]}]}",
+			"spec.network.allowTo: ",
+		},
+		{
+			"overrides: {network: {egress: closed}}",
+			"rendezvous: {backend: etcd-v2, store: external, endpoint: 'evil.com:443'}", "spec.rendezvous.endpoint: ",
+		},
+		{"overrides: {image: 'o:1'}", "target: jobset, groups: [{name: g, image: 'e:1'}]", "spec.groups[0].image: "},
+		{
+			"overrides: {placement: {tolerations: [{key: a}]}}",
+			"target: jobset, groups: [{name: g, command: [x], tolerations: [{key: b}]}]",
+			"spec.groups[0].tolerations: ",
+		},
+		{
+			"overrides: {resources: {cpu: 1}}",
+			"target: jobset, groups: [{name: g, command: [x], resources: {cpu: 8}}]", "spec.groups[0].resources.cpu: ",
+		},
+		{
+			"overrides: {resources: {cpu: 1}}",
+			"target: jobset, groups: [{name: g, command: [x], resources: {limits: {cpu: 8}}}]",
+			"spec.groups[0].resources.limits: ",
+		},
+		{
+			"overrides: {placement: {nodeSelector: {pool: a}}}", "target: jobset, groups: [{name: g, command: [x]}]",
+			"set nodeSelector of the group or role to pool: a",
+		},
+		{
+			"overrides: {placement: {nodeSelector: {pool: a}}}",
+			"target: jobset, groups: [{name: g, command: [x], nodeSelector: {pool: b}}]", "to pool: a",
+		},
+		{
+			"overrides: {placement: {runtimeClass: a}}",
+			"target: jobset, groups: [{name: g, command: [x], podTemplate: {spec: {runtimeClassName: b}}}]",
+			"spec.groups[0].podTemplate.spec.runtimeClassName: ",
+		},
+		{
+			"overrides: {image: 'o:1', roles: {server: {resources: {cpu: 1}}}}",
+			"framework: mxnet, roles: {server: {image: 'e:1'}}", "spec.roles.server.image: ",
+		},
+		{
+			"overrides: {roles: {server: {resources: {cpu: 1}}}}",
+			"framework: mxnet, roles: {server: {podTemplate: {spec: {nodeSelector: {a: b}}}}}",
+			"spec.roles.server.podTemplate: ",
+		},
+		{
+			"accelerator: {nodeSelector: {a: b}}", "podTemplate: {spec: {nodeSelector: {a: c}}}",
+			"sets in accelerator.nodeSelector",
+		},
+		{
+			"storage: {replace: all, emptyDir: {}}",
+			"podTemplate: {spec: {volumes: [{name: v, emptyDir: {}}]}}", "sets in storage",
+		},
+		{
+			"overrides: {security: {runAsUser: 1000}}",
+			initContainer("securityContext: {runAsUser: 0, " + dropped + "}"), "root",
+		},
+		{
+			"", etcd + "roles: {etcd: {podTemplate: {spec: {containers: [{name: c, image: 'e:1'}]}}}}",
+			"other containers beside tegen's own",
+		},
+		{
+			"", etcd + "roles: {etcd: {podTemplate: {spec: {containers: [{name: etcd, command: [sh]}]}}}}",
+			"spec.roles.etcd.podTemplate",
+		},
+	} {
+		err := refusal("", c.spec, "fence: true, namespace: ml, "+c.environment)
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s; %s: %v, not %q", c.environment, c.spec, err, c.want)
+		}
+	}
+	for environment, spec := range map[string]string{
+		"overrides: {resources: {cpu: 1}}": "resources: {cpu: 8, memory: 2Gi}", // replaced, as without a fence
+		"overrides: {placement: {nodeSelector: {pool: a}}}": "target: jobset, " +
+			"groups: [{name: g, command: [x], nodeSelector: {pool: a, zone: z}}]",
+		"overrides: {security: {runAsUser: 0}}":  "",
+		"overrides: {network: {egress: closed}}": "storage: [{mountPath: /d, claim: c}]",
+	} {
+		if err := refusal("", spec, "fence: true, namespace: ml, "+environment); err != nil {
+			t.Errorf("%s; %s: %v", environment, spec, err)
+		}
+	}
+}
+
+// dropped are the rights that a fence requires of containers.
+const dropped = "allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}"
+
+// initContainer is a podTemplate with an init container of the author's own.
+func initContainer(fields string) string {
+	return "podTemplate: {spec: {initContainers: [{name: i, image: 'i:1', resources: {limits: {cpu: 1, memory: 1Gi, " +
+		"ephemeral-storage: 1Gi}}, " + fields + "}]}}"
+}
+
 // refusal is the error of a job with further fields in an Environment.
 func refusal(metadata, spec, environment string) error {
 	if !strings.Contains(metadata, "name: ") || strings.Contains(metadata, "namespace: ") {
 		metadata = "name: j, " + metadata
 	}
 	text := func(kind, metadata, spec string) []byte {
-		return []byte("apiVersion: tegen.dev/v1alpha1\nkind: " + kind + "\nmetadata: {" + strings.TrimSuffix(metadata, ", ") +
-			"}\nspec: {" + spec + "}\n")
+		return fmt.Appendf(nil, "apiVersion: tegen.dev/v1alpha1\nkind: %s\nmetadata: {%s}\nspec: {%s}\n", kind,
+			strings.TrimSuffix(metadata, ", "), spec)
 	}
 	job := "image: 'x:1', command: [x], workers: {replicas: 2}"
 	if spec != "" {

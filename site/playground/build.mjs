@@ -10,16 +10,16 @@ const root = fileURLToPath(new URL('../../', import.meta.url))
 const out = fileURLToPath(new URL('../public/playground/', import.meta.url))
 const chosen = JSON.parse(readFileSync(`${here}examples.json`, 'utf8'))
 
-// examples are fixtures with a title, and some with an overlay's Environment, read when the page is made.
+// examples are fixtures with a title, and some with an Environment or a policy, read when the page is made.
+const read = (name) => name ? readFileSync(`${root}${name}`, 'utf8') : ''
 const examples = {
   name: 'examples',
   setup(plugin) {
     plugin.onResolve({filter: /^examples$/}, () => ({path: 'examples', namespace: 'examples'}))
     plugin.onLoad({filter: /.*/, namespace: 'examples'}, () => ({
       loader: 'json',
-      contents: JSON.stringify(Object.entries(chosen).map(([name, {title, environment}]) => ({
-        title, job: readFileSync(`${root}fixtures/valid/${name}.yaml`, 'utf8'),
-        environment: environment ? readFileSync(`${root}${environment}`, 'utf8') : '',
+      contents: JSON.stringify(Object.entries(chosen).map(([name, {title, environment, policy}]) => ({
+        title, job: read(`fixtures/valid/${name}.yaml`), environment: read(environment), policy: read(policy),
       }))),
     }))
   },

@@ -1,4 +1,4 @@
-// The editors: CodeMirror with YAML, and with the findings at their places.
+// The editors: CodeMirror with YAML or CUE, and with the findings at their places.
 import {defaultKeymap, history, historyKeymap, indentWithTab} from '@codemirror/commands'
 import {yaml} from '@codemirror/lang-yaml'
 import {
@@ -21,17 +21,17 @@ const colours = HighlightStyle.define([
   {tag: [tags.punctuation, tags.separator, tags.brace, tags.squareBracket], color: 'var(--muted)'},
 ])
 
-const both = [
-  lineNumbers(), foldGutter(), search({top: true}), drawSelection(), bracketMatching(), yaml(),
+const all = [
+  lineNumbers(), foldGutter(), search({top: true}), drawSelection(), bracketMatching(),
   syntaxHighlighting(colours), highlightSelectionMatches(), EditorState.tabSize.of(2),
 ]
 
 // writable is an editor for one of the texts.
-export function writable(parent, label, changed) {
+export function writable(parent, label, changed, language = yaml()) {
   return new EditorView({
     parent,
     extensions: [
-      both, history(), indentOnInput(), indentUnit.of('  '), highlightActiveLine(), highlightActiveLineGutter(),
+      all, language, history(), indentOnInput(), indentUnit.of('  '), highlightActiveLine(), highlightActiveLineGutter(),
       lintGutter(), EditorView.lineWrapping, EditorView.contentAttributes.of({'aria-label': label}),
       keymap.of([...defaultKeymap, ...searchKeymap, ...historyKeymap, ...foldKeymap, ...lintKeymap, indentWithTab]),
       EditorView.updateListener.of((update) => update.docChanged && changed()),
@@ -44,7 +44,7 @@ export function readable(parent, label) {
   return new EditorView({
     parent,
     extensions: [
-      both, EditorState.readOnly.of(true), EditorView.contentAttributes.of({'aria-label': label}),
+      all, yaml(), EditorState.readOnly.of(true), EditorView.contentAttributes.of({'aria-label': label}),
       keymap.of([...defaultKeymap, ...searchKeymap, ...foldKeymap]),
     ],
   })

@@ -1,4 +1,5 @@
 import examples from 'examples'
+import {cue} from './cue.js'
 import {go, mark, place, readable, replace, reveal, writable} from './editor.js'
 import {engine} from './engine.js'
 import {draw} from './graph.js'
@@ -14,6 +15,7 @@ const $ = (id) => document.getElementById(id)
 const editors = {
   job: writable($('job'), 'job.yaml', changed),
   environment: writable($('environment'), 'environment.yaml', changed),
+  policy: writable($('policy'), 'policy.cue', changed, cue),
 }
 const objects = readable($('objects'), 'Objects')
 const picked = {left: tabs($('tab-job').parentElement), right: tabs($('tab-objects').parentElement, viewed)}
@@ -25,7 +27,7 @@ function say(text, level = '') {
   $('status').className = level
 }
 
-const texts = () => ({job: editors.job.state.doc.toString(), environment: editors.environment.state.doc.toString()})
+const texts = () => Object.fromEntries(Object.entries(editors).map(([name, {state}]) => [name, state.doc.toString()]))
 
 function changed() {
   clearTimeout(timer)
@@ -37,9 +39,8 @@ function render() {
   tegen.render(texts())
 }
 
-function open({job, environment}) {
-  replace(editors.job, job)
-  replace(editors.environment, environment)
+function open(example) {
+  for (const [name, view] of Object.entries(editors)) replace(view, example[name])
   picked.left.choose('job')
   render()
 }
@@ -68,10 +69,13 @@ function show(result, took) {
   }
 }
 
+// A finding's editor has the name of its file, less the extension.
+const editorOf = ({file}) => (file || 'job.yaml').replace(/\.\w+$/, '')
+
 // list shows every finding, at its place and below the editor.
 function list(findings) {
   for (const [name, view] of Object.entries(editors)) {
-    const own = findings.filter(({file}) => (file || 'job.yaml') === `${name}.yaml`)
+    const own = findings.filter((finding) => editorOf(finding) === name)
     mark(view, own.slice(0, mostFindings))
     $(`tab-${name}`).classList.toggle('wrong', own.some(({level}) => level === 'error'))
   }
@@ -86,7 +90,7 @@ function item(finding) {
     if (!text) return
     button.append(Object.assign(document.createElement('span'), {className: kind, textContent: text}), ' ')
   }
-  const name = (finding.file || 'job.yaml').replace('.yaml', '')
+  const name = editorOf(finding)
   part('at', finding.line ? `${finding.line}:${finding.column}` : '')
   part('field', finding.field)
   part('message', finding.message)

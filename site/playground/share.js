@@ -1,4 +1,4 @@
-// A share link holds both texts in its fragment, which no browser sends to a server.
+// A share link holds the texts in its fragment, which no browser sends to a server.
 const most = 1 << 20 // bytes of the texts of a link: a few of a link may stand for gigabytes
 
 const base64url = (bytes) => {
@@ -27,7 +27,7 @@ async function read(stream) {
 
 // fragment is what follows the # of a link to the texts.
 export async function fragment(texts) {
-  const json = new TextEncoder().encode(JSON.stringify([texts.job, texts.environment]))
+  const json = new TextEncoder().encode(JSON.stringify([texts.job, texts.environment, texts.policy]))
   if (json.length > most) throw new Error(`a link holds no more than ${most >> 20} MiB`)
   return `v1.${base64url(await read(through(json, new CompressionStream('deflate-raw'))))}`
 }
@@ -37,7 +37,7 @@ export async function textsOf(hash) {
   const text = hash.replace(/^#/, '')
   if (!text.startsWith('v1.')) return null
   const bytes = await read(through(bytesOf(text.slice(3)), new DecompressionStream('deflate-raw')))
-  const [job, environment] = JSON.parse(new TextDecoder().decode(bytes))
-  if (typeof job !== 'string' || typeof environment !== 'string') throw new Error('it holds no texts')
-  return {job, environment}
+  const [job, environment, policy = ''] = JSON.parse(new TextDecoder().decode(bytes)) // older links have no policy
+  if ([job, environment, policy].some((own) => typeof own !== 'string')) throw new Error('it holds no texts')
+  return {job, environment, policy}
 }

@@ -15,7 +15,7 @@ onmessage = async ({data}) => {
       return
     }
     const begin = performance.now()
-    const result = JSON.parse(tegenEvaluate(data.job, data.environment))
+    const result = JSON.parse(tegenEvaluate(data.job, data.environment, data.policy))
     postMessage({id: data.id, result, took: performance.now() - begin})
   } catch (error) {
     postMessage({failed: String(error)})

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import {readFileSync, statSync} from 'node:fs'
 import {after, before, test} from 'node:test'
+import {deflateRawSync} from 'node:zlib'
 import {phone, shot, start} from './browser.mjs'
 
 const megabyte = 1 << 20
@@ -15,6 +16,7 @@ before(async () => { site = await start() })
 after(() => site?.close())
 
 const job = '#job .cm-content', status = '#status'
+const rules = 'pod: spec: hostNetwork?: false @message("Grüße 😀")\n'
 
 // open is over when the first job is rendered.
 async function open(tab, hash = '') {
@@ -109,6 +111,9 @@ spec: {namespace: mine}
   await page.locator('#tab-environment').click()
   await write(page, environment, '#environment .cm-content')
   await rendered(page)
+  await page.locator('#tab-policy').click()
+  await write(page, rules, '#policy .cm-content')
+  await rendered(page)
   await page.locator('#share').click()
   await page.getByText('Link copied').waitFor()
   const link = await page.evaluate(() => navigator.clipboard.readText())
@@ -118,9 +123,21 @@ spec: {namespace: mine}
   await rendered(fresh.page)
   assert.equal(await held(fresh.page, job), `# Grüße 😀\n${text}`)
   assert.equal(await held(fresh.page, '#environment .cm-content'), environment)
+  assert.equal(await held(fresh.page, '#policy .cm-content'), rules)
   assert.equal(await fresh.page.locator('#example').inputValue(), 'shared')
   assert.deepEqual([...tab.faults, ...fresh.faults], [])
   await fresh.close()
+})
+
+test('a link from before there were policies opens its two texts', async () => {
+  const tab = await site.tab(), {page} = tab
+  const texts = [fixture('suspend-job'), '']
+  await open(tab, `#v1.${deflateRawSync(JSON.stringify(texts)).toString('base64url')}`)
+  assert.deepEqual([await held(page, job), await held(page, '#environment .cm-content')], texts)
+  assert.equal(await held(page, '#policy .cm-content'), '')
+  assert.match(await page.locator(status).textContent(), /objects in/)
+  assert.deepEqual(tab.faults, [])
+  await tab.close()
 })
 
 test('a broken link says so and opens the first example', async () => {
@@ -149,6 +166,56 @@ test('an Environment changes the job, and its mistakes are marked in it', async 
   assert.equal(await page.locator('#tab-job.wrong').count(), 0)
   assert.match(await page.locator('#environment .cm-line', {has: page.locator('.cm-lintRange-error')}).textContent(),
     /spot/)
+  assert.deepEqual(tab.faults, [])
+  await tab.close()
+})
+
+for (const [name, options] of [['desktop', {}], ['phone', {viewport: phone, dark: true}]]) {
+  test(`a violation of a policy is marked in the job, and a mistake of the policy in it, on a ${name}`, async () => {
+    const tab = await site.tab(options), {page} = tab
+    await open(tab)
+    await page.locator('#example').selectOption({label: 'Under a policy'})
+    await rendered(page, /objects? in/)
+    const text = fixture('network').replace('podTemplate:\n', 'podTemplate:\n    spec: {hostNetwork: true}\n')
+    await write(page, text)
+    await rendered(page, /1 mistake/)
+    assert.match(await page.locator('#job .cm-line', {has: page.locator('.cm-lintRange-error')}).textContent(),
+      /hostNetwork: true/)
+    assert.match(await page.locator('.finding.error').textContent(), /no host network: ask #platform \(policy\.cue:9:/)
+    assert.equal(await page.locator('.tabs .wrong').getAttribute('id'), 'tab-job')
+    await page.locator('#tab-job').focus()
+    await page.keyboard.press('ArrowLeft')
+    assert.equal(await page.evaluate(() => document.activeElement.id), 'tab-policy')
+    assert.ok(await page.locator('#tab-policy').evaluate((tab) => tab.getBoundingClientRect().right <= innerWidth))
+    assert.ok(await page.locator('#policy .cm-line span').count() > 10, 'CUE has no colours')
+    await shot(page, `playground-policy-${name}`)
+    await write(page, 'pod: spec: hostNetwrk?: false\n', '#policy .cm-content')
+    await rendered(page, /1 mistake/)
+    assert.match(await page.locator('#policy .cm-line', {has: page.locator('.cm-lintRange-error')}).textContent(),
+      /hostNetwrk/)
+    assert.equal(await page.locator('.tabs .wrong').getAttribute('id'), 'tab-policy')
+    await page.locator('#tab-job').click()
+    await page.locator('.finding.error').click()
+    assert.equal(await page.evaluate(() => document.activeElement.closest('#policy') !== null), true)
+    await write(page, '', '#policy .cm-content')
+    await rendered(page, /objects? in/)
+    assert.deepEqual(tab.faults, [])
+    await tab.close()
+  })
+}
+
+test('a fence of an Environment is shown in the job', async () => {
+  const tab = await site.tab(), {page} = tab
+  await open(tab)
+  await page.locator('#tab-environment').click()
+  await write(page, 'apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: lab}\n' +
+    'spec: {namespace: training, fence: true}\n', '#environment .cm-content')
+  await rendered(page, /objects? in/)
+  await page.locator('#tab-job').click()
+  await write(page, `${fixture('minimal')}  podTemplate: {spec: {hostPID: true}}\n`)
+  await rendered(page, /1 mistake/)
+  assert.match(await page.locator('#job .cm-line', {has: page.locator('.cm-lintRange-error')}).textContent(), /hostPID/)
+  assert.match(await page.locator('.finding.error').textContent(), /not allowed: processes of the node/)
   assert.deepEqual(tab.faults, [])
   await tab.close()
 })

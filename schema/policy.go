@@ -14,10 +14,23 @@ type loading struct {
 	policy *policy.Policy
 
 	objectsOnly bool // the policy's rules for jobs were checked before
+
+	fence **policy.Policy // where that of the Environment is wanted, without jobs
 }
 
 // WithPolicy checks complete jobs against a platform's policy. The jobs keep it for the objects that they render to.
 func WithPolicy(p *policy.Policy) Option { return func(o *loading) { o.policy = p } }
+
+// FenceOf returns the rules of an Environment with a fence, to hold objects against them that were rendered before.
+func FenceOf(name string, text []byte) (*policy.Policy, error) {
+	var fence *policy.Policy
+	source := Source{Name: name, Data: text, Environment: AnyEnvironment}
+	_, err := Load([]Source{source}, func(o *loading) { o.fence = &fence })
+	if err == nil && fence == nil {
+		err = Errors{{File: name, Line: 1, Col: 1, Rule: "policy", Msg: "this Environment has no rules: set spec.fence"}}
+	}
+	return fence, err
+}
 
 // WithoutJobRules leaves out the rules of policies for jobs, to see what else a job that violates them does.
 func WithoutJobRules() Option { return func(o *loading) { o.objectsOnly = true } }

@@ -75,6 +75,9 @@ func loadFor(sources []Source, opts []Option) ([]*Job, error) {
 	if env == nil && len(errs) == 0 {
 		errs = append(errs, lacking(sources)...)
 	}
+	if o.fence != nil && env != nil {
+		*o.fence = env.fence
+	}
 	if large := tooMuch(jobs, env); large != nil {
 		return nil, append(errs, large...)
 	}

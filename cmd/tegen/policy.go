@@ -12,12 +12,14 @@ import (
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // addPolicyFlag adds the flag that names policies.
 func addPolicyFlag(cmd *cobra.Command, names *[]string) {
 	cmd.Flags().StringArrayVar(names, "policy", nil,
-		"CUE file, or directory of CUE files, with rules that jobs and objects must satisfy; may be repeated")
+		"rules that jobs and objects must satisfy: a CUE file, a directory of CUE files, or the YAML file of an "+
+			"Environment with a fence; may be repeated")
 	completeBy(cmd, "policy", directories)
 	before := cmd.PreRunE
 	cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
@@ -33,24 +35,42 @@ func addPolicyFlag(cmd *cobra.Command, names *[]string) {
 
 // loadPolicy reads the policies of all names; nil if there are none.
 func loadPolicy(names []string) (*policy.Policy, error) {
-	if len(names) == 0 {
-		return nil, nil
-	}
+	rules, fences, err := readPolicies(names)
+	return rules.With(fences), err
+}
+
+// readPolicies reads the rules of CUE files, and those of Environments with a fence.
+func readPolicies(names []string) (rules, fences *policy.Policy, err error) {
 	var sources []policy.Source
 	for _, name := range names {
+		if ext := filepath.Ext(name); ext == ".yaml" || ext == ".yml" {
+			text, err := readFile(name, schema.MaxFile)
+			if err != nil {
+				return nil, nil, fmt.Errorf("reading %s: %w", printable(name), err)
+			}
+			fence, err := schema.FenceOf(printable(name), text)
+			if err != nil {
+				return nil, nil, err
+			}
+			fences = fences.With(fence)
+			continue
+		}
 		files, err := policyFiles(name)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		for _, file := range files {
 			text, err := readFile(file, policy.MaxBytes+1) // Load reports more
 			if err != nil {
-				return nil, fmt.Errorf("reading %s: %w", printable(file), err)
+				return nil, nil, fmt.Errorf("reading %s: %w", printable(file), err)
 			}
 			sources = append(sources, policy.Source{Name: printable(file), Scope: name, Text: text})
 		}
 	}
-	return policy.Load(sources, render.PolicyTypes())
+	if len(sources) > 0 {
+		rules, err = policy.Load(sources, render.PolicyTypes())
+	}
+	return rules, fences, err
 }
 
 // objectPolicy is loadPolicy for commands that see no jobs.

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/tegen-dev/tegen/internal/admission"
+	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/finding"
 )
@@ -25,6 +26,8 @@ Kubernetes and of the custom resources that tegen knows. Rules for jobs are left
 since a cluster has no TrainingJobs. If CEL, the language of API servers, cannot
 express a rule, nothing is printed, and the error has the position of the rule.
 
+The file of an Environment with a fence stands for the rules of the fence.
+
 A change of an object is checked against the rules that the object satisfied before.
 
 A cluster also writes fields into objects, such as the volume of an account's token.
@@ -34,7 +37,8 @@ first to see what would be refused.
 Kubernetes 1.30 or newer serves these objects.`
 
 const policyExportExample = `  tegen policy export policies --namespaces team-a,team-b | kubectl apply --server-side -f -
-  tegen policy export acme.cue --namespaces team-a --action warn,audit > admission.yaml`
+  tegen policy export acme.cue --namespaces team-a --action warn,audit > admission.yaml
+  tegen policy export environment.yaml --namespaces team-a # the rules of its fence`
 
 func newPolicyCmd(s cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{
@@ -122,11 +126,11 @@ func checkExport(o admission.Options) error {
 }
 
 func runPolicyExport(s cli.Streams, files []string, o admission.Options) error {
-	rules, err := loadPolicy(files)
+	rules, fences, err := readPolicies(files)
 	if err != nil {
 		return err
 	}
-	if !rules.HasObjectRules() {
+	if rules = rules.With(fences.Without(apis.ClusterScoped)); !rules.HasObjectRules() {
 		return errors.New("the policy has rules for jobs only, and a cluster has no TrainingJobs: there is nothing " +
 			"to export")
 	}
@@ -139,6 +143,13 @@ func runPolicyExport(s cli.Streams, files []string, o admission.Options) error {
 		notes = append(notes, finding.Finding{
 			Rule: "policy/cluster", Level: finding.Note,
 			Message: "the rules for jobs are not exported: a cluster has no TrainingJobs",
+		})
+	}
+	if fences != nil {
+		notes = append(notes, finding.Finding{
+			Rule: "policy/cluster", Level: finding.Note,
+			Message: "the rules of a fence for objects without a namespace are not exported: they would hold for " +
+				"everybody",
 		})
 	}
 	if err := printNotes(s.Err, notes); err != nil {

@@ -70,6 +70,16 @@ func (p *Policy) With(q *Policy) *Policy {
 	return out
 }
 
+// Without is the policy without the rules for objects of some kinds.
+func (p *Policy) Without(excluded func(kind string) bool) *Policy {
+	if p == nil {
+		return nil
+	}
+	out := &Policy{job: p.job, pod: p.pod, objects: maps.Clone(p.objects)}
+	maps.DeleteFunc(out.objects, func(kind string, _ all) bool { return excluded(kind) })
+	return out
+}
+
 // Violation is a value that a rule refuses.
 type Violation struct {
 	Path    yamldoc.Path // in the value; of a missing field its own

@@ -67,6 +67,12 @@ func (p place) enforce(text string, violating map[string]any) {
 	if err != nil {
 		p.Fatal(err)
 	}
+	p.apply(loaded, violating, "(a.cue:")
+}
+
+// apply exports a policy and waits until the server refuses an object with a message.
+func (p place) apply(loaded *policy.Policy, violating map[string]any, message string) {
+	p.Helper()
 	objects, err := admission.Export(loaded, admission.Options{
 		Name: p.namespace, Namespaces: []string{p.namespace}, Actions: []admissionv1.ValidationAction{admissionv1.Deny},
 	})
@@ -91,7 +97,7 @@ func (p place) enforce(text string, violating map[string]any) {
 			break
 		}
 	}
-	if err == nil || !strings.Contains(err.Error(), "(a.cue:") {
+	if err == nil || !strings.Contains(err.Error(), message) {
 		p.Fatalf("the server says %v", err)
 	}
 }

@@ -15,7 +15,7 @@ type loading struct {
 
 	objectsOnly bool // the policy's rules for jobs were checked before
 
-	fence **policy.Policy // where that of the Environment is wanted, without jobs
+	fence **policy.Policy // where the rules of the Environment go, if somebody wants them
 }
 
 // WithPolicy checks complete jobs against a platform's policy. The jobs keep it for the objects that they render to.
@@ -27,7 +27,7 @@ func FenceOf(name string, text []byte) (*policy.Policy, error) {
 	source := Source{Name: name, Data: text, Environment: AnyEnvironment}
 	_, err := Load([]Source{source}, func(o *loading) { o.fence = &fence })
 	if err == nil && fence == nil {
-		err = Errors{{File: name, Line: 1, Col: 1, Rule: "policy", Msg: "this Environment has no rules: set spec.fence"}}
+		err = Errors{{File: name, Line: 1, Col: 1, Rule: "policy", Msg: "it has no rules: set spec.fence"}}
 	}
 	return fence, err
 }

@@ -111,6 +111,8 @@ for place in eks kind production; do
 done
 mkdir -p jobs crds clusters/eks policies
 echo 'pod: spec: hostNetwork?: false' | tee acme.cue >policies/acme.cue
+printf 'apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: a}\nspec: {namespace: a, fence: true}\n' \
+	>fenced.yaml
 sed 's/name: train/name: resnet/' of/eks/jobs/train.yaml >jobs/resnet.yaml
 sed 's/name: train/name: bert/' of/eks/jobs/train.yaml >job.yaml
 rm -r of overlays/*/*.bak

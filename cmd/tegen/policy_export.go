@@ -38,7 +38,7 @@ Kubernetes 1.30 or newer serves these objects.`
 
 const policyExportExample = `  tegen policy export policies --namespaces team-a,team-b | kubectl apply --server-side -f -
   tegen policy export acme.cue --namespaces team-a --action warn,audit > admission.yaml
-  tegen policy export environment.yaml --namespaces team-a # the rules of its fence`
+  tegen policy export fenced.yaml --namespaces team-a # the rules of an Environment's fence`
 
 func newPolicyCmd(s cli.Streams) *cobra.Command {
 	cmd := &cobra.Command{

@@ -128,7 +128,7 @@ func (p *Policy) objectRules(kind, group string) all {
 }
 
 func (p *Policy) judge(rules all, object any) ([]Violation, error) {
-	text, err := json.Marshal(object)
+	text, err := json.Marshal(visible(reflect.ValueOf(object), rules))
 	if err != nil {
 		return nil, fmt.Errorf("encoding %T for the policy: %w", object, err)
 	}

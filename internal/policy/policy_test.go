@@ -161,6 +161,20 @@ func TestSpellings(t *testing.T) {
 	}
 }
 
+// TestForbiddenNames: [C]: _|_ forbids the fields whose names match.
+func TestForbiddenNames(t *testing.T) {
+	p := load(t, `pod: metadata: labels?: [=~"^x/"]: _|_ @message("not ours")`)
+	for labels, want := range map[string]string{
+		`{"a": "b", "ax/": ""}`: "",
+		`{"a": "b", "x/y": ""}`: `metadata.labels["x/y"]: not ours (p.cue:1:25)`,
+	} {
+		violations, err := p.Pod(value(t, `{"metadata": {"labels": `+labels+`}}`))
+		if got := found(t, violations, err); got != want {
+			t.Errorf("%s: got %q, want %q", labels, got, want)
+		}
+	}
+}
+
 func TestObject(t *testing.T) {
 	p := load(t, acme)
 	violations, err := p.Object("Service", "", value(t, `{"spec": {"type": "LoadBalancer"}}`))

@@ -160,6 +160,7 @@ type scalar struct {
 	holds    func(v any) bool
 	kinds    kinds // that can hold
 	value    any   // of a constant, nil elsewhere
+	whole    bool  // of a list: its items matter, and not only their number
 	excludes any   // the operand of !=
 	bound    *bound
 	cel      expression

@@ -326,7 +326,7 @@ func (b *builder) call(f *file, e *ast.CallExpr, t goType) all {
 			"not set"}
 	}
 	return all{&scalar{
-		by: b.origin(f, e), demand: demand, kinds: v.kinds, cel: cel.guarded(v.kinds, t),
+		by: b.origin(f, e), demand: demand, kinds: v.kinds, cel: cel.guarded(v.kinds, t), whole: v.takes == 0,
 		holds: func(x any) bool { return kindOf(x)&v.kinds != 0 && v.holds(x, n, text) },
 	}}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -207,7 +208,7 @@ func storedMetadata(v any) any {
 // unknownPods are the violations of pods that are not those of a workload, which may be nil: of each mapping of an
 // object with a list of containers.
 func unknownPods(o k8sruntime.Object, w apis.Workload, p *policy.Policy) (list finding.List) {
-	if !p.HasPodRules() {
+	if _, read := o.(*unstructured.Unstructured); !p.HasPodRules() || !read && !hasContainers(reflect.TypeOf(o)) {
 		return nil
 	}
 	content, err := contentOf(o)
@@ -239,6 +240,40 @@ func unknownPods(o k8sruntime.Object, w apis.Workload, p *policy.Policy) (list f
 		list = append(list, violations(o, "policy/pod", below, found, err)...)
 	})
 	return list
+}
+
+// withContainers says of types whether hasContainers holds.
+var withContainers sync.Map
+
+// hasContainers reports whether values of a type can have pods somewhere: most kinds cannot.
+func hasContainers(t reflect.Type) bool {
+	if has, ok := withContainers.Load(t); ok {
+		return has.(bool)
+	}
+	seen := map[reflect.Type]bool{}
+	var search func(t reflect.Type) bool
+	search = func(t reflect.Type) bool {
+		switch t.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
+			return search(t.Elem())
+		case reflect.Interface:
+			return true // nobody knows
+		case reflect.Struct:
+			if seen[t] {
+				return false
+			}
+			seen[t] = true
+			for f := range t.Fields() {
+				if strings.HasPrefix(f.Tag.Get("json"), "containers") || f.IsExported() && search(f.Type) {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	has := search(t)
+	withContainers.Store(t, has)
+	return has
 }
 
 // overrides are fields of a TrainJob. Its controller applies them to pods after tegen has checked these.

@@ -80,7 +80,8 @@ func TestFence(t *testing.T) {
 	} {
 		for _, target := range []string{"job", "jobset", "pods", "pytorchjob", "vcjob"} {
 			job := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: " + namespace +
-				"}\nspec: {image: 'a:1', command: [a], workers: {replicas: 2}, target: " + target + ", " + c.spec + "}\n"
+				"}\nspec: {image: 'a:1', command: [a], workers: {replicas: 2}, target: " + target + ", " + c.spec +
+				"}\n"
 			objects := renderedWorkloads([]byte(job), environment+"}")
 			if len(objects) == 0 {
 				t.Errorf("target %s, %s renders no workload", target, c.spec)

@@ -84,7 +84,7 @@ func (g generator) free(s *shape) string {
 		value := g.rule(s.item, 0, false)
 		fields = append(fields, pick(g,
 			name+"?: "+value, name+"!: "+value, name+"?: _|_", "[string]: "+value,
-			"[=~"+strconv.Quote("^"+pick(g, s.keys...)[:1])+"]: "+value))
+			"[=~"+strconv.Quote("^"+pick(g, s.keys...)[:1])+"]: "+pick(g, value, "_|_")))
 	}
 	text := "{" + strings.Join(fields, ", ") + "}"
 	if g.chance(20) {

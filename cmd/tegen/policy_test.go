@@ -22,8 +22,9 @@ func TestKustomizePolicy(t *testing.T) {
 	files := map[string]string{
 		"kustomization.yaml": "resources: [job.yaml, environment.yaml]\ncomponents: [policy]\n" +
 			"transformers: [tegen.yaml]\n",
-		"tegen.yaml":       content(t, "overlays/kind/tegen.yaml"),
-		"environment.yaml": "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: kind}\nspec: {}\n",
+		"tegen.yaml": content(t, "overlays/kind/tegen.yaml"),
+		"environment.yaml": "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: kind}\n" +
+			"spec: {namespace: training, fence: true}\n",
 		"policy/kustomization.yaml": "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\n" +
 			"configMapGenerator:\n- name: policy\n  files: [acme.cue]\n  options:\n    annotations: " +
 			"{config.kubernetes.io/local-config: \"true\", tegen.dev/policy: \"true\"}\n",
@@ -36,6 +37,10 @@ func TestKustomizePolicy(t *testing.T) {
 		"refused pod": {
 			"registry.acme.com/resnet", "  podTemplate: {spec: {hostPID: true}}\n",
 			"Job training/resnet-worker-",
+		},
+		"outside the fence": {
+			"registry.acme.com/resnet", "  podTemplate: {spec: {hostIPC: true}}\n",
+			"hostIPC: not allowed: memory of the node (fence of Environment kind)",
 		},
 		"accepted": {"registry.acme.com/resnet", "", ""},
 	} {

@@ -74,7 +74,13 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	}
 	bundles, err := renderItems(inputs, config, nil, render.Jobs, schema.WithPolicy(rules))
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, render.WithObjects(err, func(o schema.Option) error {
+			bundles, err := renderItems(inputs, config, nil, render.Jobs, schema.WithPolicy(rules), o)
+			if err != nil {
+				return err
+			}
+			return judge(l.items, bundles, rules)
+		})
 	}
 	var results framework.Results
 	var unfilled []error
@@ -126,6 +132,14 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 // failed makes results of an error, and one error of them all, since kustomize shows no results.
 func (l *list) failed(err error) (framework.Results, error) {
 	var results framework.Results
+	if several, ok := err.(interface{ Unwrap() []error }); ok {
+		var errs []error
+		for _, one := range several.Unwrap() {
+			more, err := l.failed(one)
+			results, errs = append(results, more...), append(errs, err)
+		}
+		return results, errors.Join(errs...)
+	}
 	var mistakes schema.Errors
 	if !errors.As(err, &mistakes) {
 		for _, line := range strings.Split(err.Error(), "\n") {

@@ -225,11 +225,19 @@ func (b *builder) objects(d definition, p *Policy) {
 				spelling.Suggest(kind, b.types.Kinds))
 		}
 		var rules all
+		before := len(b.mistakes)
 		for i, t := range types { // all of them have to have each field, and the rules are the same
 			at := definition{d.file, d.file.position(f), f.Value}
 			if built := b.demanding("object."+kind, at, goType{t: t}); i == 0 {
 				rules = built
 			}
+		}
+		if len(types) > 1 && len(b.mistakes) > before {
+			named := slices.DeleteFunc(slices.Clone(b.types.Kinds), func(k string) bool {
+				return !strings.HasPrefix(k, kind+".")
+			})
+			b.refuse(d.file, f, "object.%s: several kinds have this name, and each must have the fields: write \"%s\" "+
+				"for one of them", kind, strings.Join(named, "\" or \""))
 		}
 		p.objects[kind] = append(p.objects[kind], rules...)
 	}

@@ -37,7 +37,14 @@ var beside = []struct{ override, job string }{
 	{"resources", "resources.requests resources.limits resources.machine resources.devices resources.deviceClass " +
 		"resources.deviceSelectors resources.claims resources.gpuResource"},
 	{"gang", "placement.scheduler"},
-	{"network.egress", "network.allowTo rendezvous.endpoint rendezvous.companion.etcd"},
+	{"placement.priorityClass", "gang.priority"},
+	{"network.egress", "network.allowTo rendezvous.endpoint rendezvous.companion.etcd images.fetch images.git " +
+		"images.aws"},
+	{"network.fabric", "resources.devices resources.machine"},
+	{"workers.replicas", "workers.min workers.max"},
+	{"ttlAfterFinished", "gitops"},
+	{"failure.restarts", "failure.restartsPerWorker failure.restartAll failure.rules"},
+	{"failure.deadline", "failure.rules"},
 }
 
 // setFence makes the rules of an Environment with a fence.
@@ -50,7 +57,7 @@ func (env *Environment) setFence() Errors {
 	}
 	rules := fence.Environment{
 		Name: env.Metadata.Name, Namespace: env.Spec.Namespace, Shm: env.Spec.Caps.Shm,
-		AllowsIdentity: env.overrides("identity") != nil,
+		AllowsIdentity: env.overrides("identity") != nil, ReadsStorage: env.overrides("storage") != nil,
 		Caps: map[string]*resource.Quantity{
 			"cpu": env.Spec.Caps.CPU, "memory": env.Spec.Caps.Memory,
 			"ephemeral-storage": env.Spec.Caps.EphemeralStorage,
@@ -67,14 +74,43 @@ func (env *Environment) setFence() Errors {
 	}
 	for _, o := range slices.Concat(overrides, followers) {
 		if by := env.setBy(o); by != "" {
-			rules.Template = append(rules.Template, fence.Field{Path: o.template, Container: o.container, By: by})
+			rules.Template = append(rules.Template, fence.Field{
+				Path: o.template, Container: o.container, Every: o.template == "volumeMounts", By: by,
+			})
 		}
+	}
+	if errs := env.againstFence(); len(errs) > 0 {
+		return errs
 	}
 	var err error
 	if env.fence, err = rules.Policy(reflect.TypeFor[Job]()); err != nil {
 		return Errors{env.root.Errorf("spec.fence", "policy", "%v", err)}
 	}
 	return nil
+}
+
+// againstFence are what an Environment itself sets and its fence refuses in every job.
+func (env *Environment) againstFence() (errs Errors) {
+	for _, row := range []struct{ field, value string }{
+		{"network.host", "true"}, {"network.policy", "false"}, {"createNamespace", "true"},
+	} {
+		for _, part := range []string{"defaults", "overrides"} {
+			path := "spec." + part + "." + row.field
+			set := env.root.Below(strings.Split(path, ".")...)
+			if set != nil && set.Text == row.value {
+				errs = append(errs, env.root.Errorf(path, "policy", "spec.fence refuses it in every job: leave it out"))
+			}
+		}
+	}
+	if env.root.Below("spec", "defaults", "identity") != nil && env.overrides("identity") == nil {
+		errs = append(errs, env.root.Errorf("spec.defaults.identity", "policy",
+			"spec.fence refuses this in every job: set it in overrides"))
+	}
+	if env.root.Below("spec", "storage", "hostPath") != nil {
+		errs = append(errs, env.root.Errorf("spec.storage.hostPath", "policy",
+			"spec.fence refuses directories of nodes in every job: set another kind of storage"))
+	}
+	return errs
 }
 
 // overrides is the value of a field of overrides, such as placement.nodeSelector; nil if it is not set.

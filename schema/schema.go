@@ -234,9 +234,11 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, o *loading)
 	var again Errors
 	if spec := root.Field("spec"); spec != nil && spec.Kind == yamldoc.Map {
 		besides(spec)
+		if env != nil {
+			again = env.conflicts(root)
+		}
 		machine = env.furnish(spec)
 		if env != nil { // before the check: it may give what is required
-			again = env.conflicts(root)
 			env.mergeInto(root, s)
 			besides(spec) // with an environment's own words
 		}

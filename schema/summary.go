@@ -15,7 +15,6 @@ type Summary struct {
 	Expires         string   // as of Job.Expires
 	SaysGitOps      bool     // itself, or its Environment
 	Hashed          bool     // for git, with hashes in names
-	Fenced          bool     // by its Environment
 
 	at    structural.Position
 	place func() string
@@ -30,7 +29,6 @@ func (j *Job) Summary() *Summary {
 		Name: strings.Clone(j.Metadata.Name), Namespace: strings.Clone(j.Metadata.Namespace),
 		Notes: j.Notes(), Unfilled: j.Unfilled(),
 		Expires: j.Expires(), SaysGitOps: j.SaysGitOps(), Hashed: j.Spec.GitOps && j.Spec.HashedNames,
-		Fenced: j.fence != nil,
-		at:     j.at, place: j.place,
+		at: j.at, place: j.place,
 	}
 }

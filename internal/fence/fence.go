@@ -30,6 +30,7 @@ type Environment struct {
 	AllowsRoot      bool // the Environment itself runs processes as root
 	NodeSelector    map[string]string
 	Caps            map[string]*resource.Quantity // by name of a resource; nil is no cap
+	ReadsStorage    bool                          // sidecars do not write to volumes, which the Environment sets
 	Shm             *resource.Quantity            // of volumes in memory; nil is no cap
 	Template        []Field
 }
@@ -46,6 +47,7 @@ var objects = map[string]reflect.Type{
 type Field struct {
 	Path      string // in the pod's spec, such as resources.limits
 	Container bool   // the path is of the container that tegen renders
+	Every     bool   // the path is of all containers
 	By        string // field of the Environment, such as overrides.resources
 }
 
@@ -78,6 +80,10 @@ func (env *Environment) text() string {
 	if !env.AllowsIdentity {
 		fmt.Fprintf(&b, "job: spec: identity?: _|_ %s\n",
 			message("not allowed: an identity, since the Environment sets none"))
+	}
+	if env.ReadsStorage {
+		fmt.Fprintf(&b, "job: spec: sidecars?: [...{mounts?: [...{readOnly?: true %s}]}]\n",
+			message("required: readOnly, since the Environment sets overrides.storage"))
 	}
 	for _, kind := range []string{"PersistentVolume", "StorageClass"} { // they have no namespace
 		fmt.Fprintf(&b, "object: %s: metadata: name!: =~%q %s\n", kind, "^"+env.Namespace+"-",
@@ -117,6 +123,9 @@ func (f Field) rule() string {
 	rule := strings.ReplaceAll(f.Path, ".", "?: ") + "?: _|_"
 	if f.Container { // the author's own containers have an image, that of tegen has none
 		rule = "containers?: [...({image!: _} | {image?: _|_, " + rule + "})]"
+	}
+	if f.Every {
+		rule = "{containers?: [...{" + f.Path + "?: _|_}], initContainers?: [...{" + f.Path + "?: _|_}]}"
 	}
 	rule += " " + message("not allowed: a podTemplate with %s, which the Environment sets in %s", f.Path, f.By)
 	return rule

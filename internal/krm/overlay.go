@@ -288,8 +288,9 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 	if err != nil {
 		return nil, err
 	}
+	_, fenced := fenceAmong(items)
 	b := &building{
-		kustomization: k, own: own, sources: sources, jobsTo: jobsTo, settled: generated, items: items,
+		kustomization: k, fenced: fenced, own: own, sources: sources, jobsTo: jobsTo, settled: generated, items: items,
 		notes: slices.Concat(notes, more, k.replacedPrograms()),
 	}
 	if k.config == nil {

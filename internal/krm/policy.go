@@ -189,7 +189,7 @@ func fenceAmong(items []*yaml.Node) (name string, ok bool) {
 // onlyJobs refuses other objects in the files of jobs that were named to the command, if an Environment has a fence:
 // it judges what jobs are rendered to, and who may write jobs could add any object.
 func (b *building) onlyJobs(out *Output, err error) (*Output, error) {
-	if err != nil || !slices.ContainsFunc(out.Bundles, func(b render.Bundle) bool { return b.Summary.Fenced }) {
+	if err != nil || !b.fenced {
 		return out, err
 	}
 	var list finding.List

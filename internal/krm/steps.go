@@ -37,6 +37,7 @@ type building struct {
 	own     variant // what the first step got is built of it
 	sources []schema.Source
 	jobsTo  renderer
+	fenced  bool // an Environment has a fence
 
 	dropped bool         // a Generator left no jobs to the next
 	inputs  []*yaml.Node // jobs and Environments, of which each function of tegen renders

@@ -103,7 +103,7 @@ func (out *Output) check(dir string, k *kustomization) error {
 	for _, note := range render.Renamed(objects) {
 		out.Notes = append(out.Notes, note.At(relative(filepath.Join(k.dir, k.file))))
 	}
-	return render.Judge(dir, objects, rules)
+	return out.located(render.Findings(objects, rules), dir)
 }
 
 // stream is all of the output as one YAML stream.

@@ -1,6 +1,7 @@
 package krm
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"path"
@@ -168,11 +169,26 @@ func (k *kustomization) judge(out *Output, err error) (*Output, error) {
 	if err != nil {
 		return nil, err
 	}
-	list := render.Violations(objects, k.policy)
-	for i := range list {
-		list[i] = list[i].At(relative(k.dir))
+	return out, out.located(render.Violations(objects, k.policy), relative(k.dir))
+}
+
+// located are findings about the output as an error: violations of policies at the job whose object it is, unless
+// something changed the object later, and others at the overlay.
+func (out *Output) located(list finding.List, dir string) error {
+	jobs := map[string]string{}
+	for _, b := range out.Bundles {
+		for _, id := range b.IDs() {
+			jobs[id] = b.Summary.Position()
+		}
 	}
-	return out, list.Err()
+	for i, f := range list {
+		at := dir
+		if strings.HasPrefix(f.Rule, "policy/") {
+			at = cmp.Or(jobs[f.Object], dir)
+		}
+		list[i] = f.At(at)
+	}
+	return list.Err()
 }
 
 // fenceAmong is the title of an Environment with a fence.

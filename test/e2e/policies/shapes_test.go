@@ -168,7 +168,10 @@ var objects = map[string]*shape{
 		must("spec", mappingOf(
 			with("suspend", flag),
 			with("ttlSecondsAfterFinished", scalar(integer, "0", "60")),
-			with("failurePolicy", mappingOf(with("maxRestarts", scalar(integer, "0", "3")))),
+			with("failurePolicy", mappingOf(
+				with("maxRestarts", scalar(integer, "0", "3")),
+				must("restartStrategy", scalar(text, `"Recreate"`, `"BlockingRecreate"`)), // as of replicas below
+			)),
 			must("replicatedJobs", listOf(mappingOf(
 				must("name", scalar(text, `"jNUMBER"`)),
 				must("replicas", scalar(integer, "1", "4")), // for which the definition has a default

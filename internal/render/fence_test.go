@@ -246,6 +246,7 @@ func TestFence(t *testing.T) {
 		{"", template("hostPID: true"), "processes of the node"},
 		{"", template("hostIPC: true"), "memory of the node"},
 		{"", template("hostNetwork: true"), "the host network"},
+		{"", template("ephemeralContainers: [{name: e, image: 'e:1'}]"), "phemeral"},
 		{"", template("nodeName: n"), "the scheduler chooses nodes"},
 		{"", template("serviceAccountName: a"), "an account but"},
 		{"", template("automountServiceAccountToken: true"), "a token"},
@@ -374,6 +375,11 @@ func TestFenceConflicts(t *testing.T) {
 			"overrides: {roles: {server: {resources: {cpu: 1}}}}",
 			"framework: mxnet, roles: {server: {podTemplate: {spec: {nodeSelector: {a: b}}}}}",
 			"spec.roles.server.podTemplate: ",
+		},
+		{
+			"overrides: {placement: {runtimeClass: a}}",
+			"framework: mxnet, roles: {server: {podTemplate: {spec: {runtimeClassName: b}}}}",
+			"spec.roles.server.podTemplate.spec.runtimeClassName: ",
 		},
 		{
 			"accelerator: {nodeSelector: {a: b}}", "podTemplate: {spec: {nodeSelector: {a: c}}}",

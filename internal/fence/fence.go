@@ -1,4 +1,4 @@
-// Package fence makes rules of an Environment with fence: true, by which no job leaves what the Environment says.
+// Package fence turns an Environment with fence: true into the rules of a policy.
 package fence
 
 import (

@@ -1,7 +1,6 @@
 // Package playground is what a page shows beside a job that somebody types: the text of a job, of an Environment and of
-// a policy in; the objects, their graph, the plan and all findings out, as data. It is the hops of package render and
-// nothing else, so that a page says what the command says. It opens nothing and asks nobody, and the same texts give
-// the same result.
+// a policy in; the objects, their graph, the plan and all findings out, as data. It uses package render as the command
+// does, so that both report the same. It reads no files and no network; the same texts give the same result.
 package playground
 
 import (
@@ -39,7 +38,7 @@ type Result struct {
 	Findings finding.List `json:"findings"` // with an error there is nothing else
 }
 
-// Evaluate makes a Result of a job under an Environment and a policy, which may be blank.
+// Evaluate returns what the page shows of a job, with an Environment and a policy, which may be blank.
 func Evaluate(job, environment, rules string) Result {
 	bundles, err := bundlesOf(job, environment, rules)
 	if err != nil {

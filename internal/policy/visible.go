@@ -45,10 +45,10 @@ func addVisible(to map[string]any, v reflect.Value, mappings []*mapping) bool {
 			if f.Type.Kind() != reflect.Struct || !addVisible(to, v.Field(i), mappings) {
 				return false
 			}
-		case name == "", strings.Contains(options, "string"):
-			return false
-		case !isNamed(mappings, name), strings.Contains(options, "omitempty") && isEmpty(v.Field(i)),
-			strings.Contains(options, "omitzero") && v.Field(i).IsZero():
+		case !isNamed(mappings, name) && name != "":
+		case name == "", strings.Contains(options, "string"), strings.Contains(options, "omitzero"):
+			return false // encoding/json decides by the type's own methods
+		case strings.Contains(options, "omitempty") && isEmpty(v.Field(i)):
 		default:
 			to[name] = visible(v.Field(i), rulesFor(mappings, name))
 		}

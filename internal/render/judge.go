@@ -257,7 +257,7 @@ func hasContainers(t reflect.Type) bool {
 		case reflect.Pointer, reflect.Slice, reflect.Array, reflect.Map:
 			return search(t.Elem())
 		case reflect.Interface:
-			return true // nobody knows
+			return true // it can have any type
 		case reflect.Struct:
 			if seen[t] {
 				return false

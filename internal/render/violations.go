@@ -25,7 +25,7 @@ func WithObjects(err error, again func(schema.Option) error) error {
 }
 
 // AtPodTemplates moves violations of rendered pods to the line of a podTemplate that sets the value. The others stay at
-// the job. text returns what a file holds, nil if nobody knows it.
+// the job. text returns the content of a file, nil if it cannot be read.
 func AtPodTemplates(list finding.List, text func(file string) []byte) finding.List {
 	for i, f := range list {
 		if f.Rule != "policy/pod" || f.File == "" || f.Line == 0 {

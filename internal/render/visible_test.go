@@ -13,7 +13,7 @@ import (
 	"github.com/tegen-dev/tegen/schema"
 )
 
-// TestVisible: a policy says of Go values, of which it encodes what its rules can see, what it says of all their JSON.
+// TestVisible: the violations of a value are the same if a policy encodes only what its rules can see.
 func TestVisible(t *testing.T) {
 	p, err := schema.FenceOf("e.yaml", []byte("apiVersion: tegen.dev/v1alpha1\nkind: Environment\n"+
 		"metadata: {name: e}\nspec: {fence: true, namespace: ml, caps: {cpu: 2, shm: 1Gi}, "+

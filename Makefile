@@ -2,6 +2,22 @@
 # of the product's dependencies: tools.mod, score.mod, test/conformance/schemas.mod.
 TOOLS := go tool -modfile=tools.mod
 
+# The products, each a Go module that needs none of the others.
+MODULES := . rendezvous scheduler
+
+# $(call each,COMMAND) runs a command in each module and fails if one of them does.
+each = for module in $(MODULES); do (cd $$module && $(1)) || failed=1; done; exit $${failed:-0}
+
+# $(call gotest,MODULES,ARGUMENTS) runs tests of modules and lists at the end what was skipped, and why. The timeout is
+# for a machine at a load of 10. -vet=off, because vet analyzes all dependencies too: "make lint" runs the same analyzers
+# once, with the linter govet.
+gotest = $(TOOLS) gotestsum --format $(FORMAT) --raw-command -- sh -c 'for module in $(1); do \
+	(cd $$module && go test -json -vet=off -timeout 60m $(2)) || failed=1; done; exit $${failed:-0}'
+FORMAT := pkgname
+
+# As the tests of real programs are run: a test's output is printed while it runs, so one package runs at a time.
+talking = $(call gotest,$(1),-v -count=1 -p 1 $(2))
+
 # As the images are built. One compile then serves programs, tests and the control plane that the tests start.
 export CGO_ENABLED := 0
 
@@ -14,26 +30,26 @@ help: ## List the targets
 .PHONY: build
 build: ## Build bin/tegen, bin/tegen-fn, the function without arguments, and bin/tegen-rendezvous
 	go build -trimpath -o bin/tegen ./cmd/tegen
-	go build -trimpath -o bin/tegen-rendezvous ./cmd/tegen-rendezvous
+	cd rendezvous && go build -trimpath -o ../bin/tegen-rendezvous ./cmd/tegen-rendezvous
 	ln -sf tegen bin/tegen-fn
 
-# Twice as many packages as cores at a time, since a test that waits needs none. -vet=off, because vet analyzes
-# all dependencies too: "make lint" runs the same analyzers once, with the linter govet.
+# Twice as many packages as cores at a time, since a test that waits needs none.
 .PHONY: test
-test: ## Run the tests (about 6 minutes where nothing is built yet)
+test: ## Run the tests of all modules (about 6 minutes where nothing is built yet)
 	@echo "a package has its line when its tests are over; the first run compiles for minutes in silence"
-	go test -vet=off -p $$((2 * $$(getconf _NPROCESSORS_ONLN))) ./...
+	$(call gotest,$(MODULES),-p $$((2 * $$(getconf _NPROCESSORS_ONLN))) ./...)
 
-# -v and -p 1 together let a test's words through as it speaks them. The programs are built before any test's time runs.
+# The programs are built before any test's time runs.
 .PHONY: e2e
+e2e: FORMAT := standard-verbose
 e2e: ## Run the tests on a real control plane, which is built on first use (about 15 minutes)
 	go run ./test/cluster/cmd/up --build
-	TEGEN_E2E=1 go test -vet=off -v -count=1 -timeout 40m -p 1 ./test/cluster/... ./test/e2e/...
+	TEGEN_E2E=1 $(call talking,. scheduler,./test/cluster/... ./test/e2e/...)
 
 # The roots are made before any test's time runs, and named by what makes or finds them.
 .PHONY: e2e-torch
 e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB once, then about 20 minutes)
-	roots=$$(test/torch/setup.sh) && \
+	roots=$$(rendezvous/test/torch/setup.sh) && cd rendezvous && \
 		TEGEN_TORCH=1 TEGEN_TORCH_ROOTS="$$roots" go test -v -count=1 -timeout 60m ./test/torch/...
 
 .PHONY: e2e-node
@@ -62,13 +78,15 @@ e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and roo
 	test/node/kind.sh
 
 # The packages whose tests compare with golden files, found by what they call.
-GOLDEN = $(shell grep -rlE 'golden[.](Open|Transcripts)\>|"TEGEN_UPDATE"' --include='*_test.go' . | \
-	xargs -n 1 dirname | sort -u)
+GOLDEN = $(shell grep -rlE 'golden[.](Open|Transcripts)\>|"TEGEN_UPDATE"' --include='*_test.go' \
+	--exclude-dir=rendezvous --exclude-dir=scheduler . | xargs -n 1 dirname | sort -u)
 
 .PHONY: golden
 golden: ## Rewrite the golden files; read the difference before committing it
 	TEGEN_UPDATE=1 go test ./schema -run GoldenDefinitions -count=1 # the others are made with them
 	TEGEN_UPDATE=1 go test $(GOLDEN) -run 'Golden|Script' -count=1
+	cd rendezvous && TEGEN_UPDATE=1 go test ./cmd/... ./etcdv3 ./torchetcd -run 'Golden|Script' -count=1
+	cd scheduler && TEGEN_UPDATE=1 go test ./gang/gangcache -run 'Golden|Script' -count=1
 
 .PHONY: crds
 crds: ## Fetch the CRDs of other projects that the tests evaluate by, into a cache (90 MB of Go modules at first)
@@ -77,36 +95,37 @@ crds: ## Fetch the CRDs of other projects that the tests evaluate by, into a cac
 .PHONY: verify
 verify: ## Check formatting, modules and the schema, and every golden file with kubeconform and kube-score
 	@echo "verifying: the first run downloads and compiles the tools, which takes minutes and says nothing"
-	go mod tidy -diff
-	go mod verify
-	$(TOOLS) golangci-lint fmt --diff
+	$(call each,go mod tidy -diff && go mod verify)
+	linter=$$(go tool -n -modfile=tools.mod golangci-lint) && $(call each,$$linter fmt --diff)
 	$(TOOLS) cue vet ./schema
 	TEGEN_CONFORMANCE=1 go test -vet=off -count=1 ./test/conformance
 
 .PHONY: lint
 lint: ## Run the linters
 	@echo "linting: the first run downloads and compiles the linters, which takes minutes and says nothing"
-	$(TOOLS) golangci-lint run ./...
+	linter=$$(go tool -n -modfile=tools.mod golangci-lint) && $(call each,$$linter run ./...)
 
 .PHONY: fmt
 fmt: ## Format Go and CUE
-	$(TOOLS) golangci-lint fmt
+	linter=$$(go tool -n -modfile=tools.mod golangci-lint) && $(call each,$$linter fmt)
 	$(TOOLS) cue fmt ./schema
+
+fuzzing = go test $(1) -run '^$$' -fuzz $(2) -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 
 .PHONY: fuzz
 fuzz: ## Fuzz the loader, custom resources, podTemplate, printer and rendezvous, each for FUZZTIME (default 10m)
-	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./schema -run '^$$' -fuzz FuzzDefinitions -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./schema -run '^$$' -fuzz FuzzDecode -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./internal/structural -run '^$$' -fuzz FuzzPlain -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./internal/apis -run '^$$' -fuzz FuzzObject -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./internal/podpatch -run '^$$' -fuzz FuzzPatch -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./internal/manifest -run '^$$' -fuzz FuzzAppend -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./rendezvous/torchetcd -run '^$$' -fuzz FuzzParseState -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./rendezvous/keys -run '^$$' -fuzz FuzzHandler -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./rendezvous/keys -run '^$$' -fuzz FuzzText -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./rendezvous/tcpstore -run '^$$' -fuzz FuzzStore -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./rendezvous/tcpstore -run '^$$' -fuzz FuzzDecoder -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
+	$(call fuzzing,./schema,FuzzLoad)
+	$(call fuzzing,./schema,FuzzDefinitions)
+	$(call fuzzing,./schema,FuzzDecode)
+	$(call fuzzing,./internal/structural,FuzzPlain)
+	$(call fuzzing,./internal/apis,FuzzObject)
+	$(call fuzzing,./internal/podpatch,FuzzPatch)
+	$(call fuzzing,./internal/manifest,FuzzAppend)
+	cd rendezvous && $(call fuzzing,./torchetcd,FuzzParseState)
+	cd rendezvous && $(call fuzzing,./keys,FuzzHandler)
+	cd rendezvous && $(call fuzzing,./keys,FuzzText)
+	cd rendezvous && $(call fuzzing,./tcpstore,FuzzStore)
+	cd rendezvous && $(call fuzzing,./tcpstore,FuzzDecoder)
 
 .PHONY: bench
 bench: ## Measure tegen beside helm, kustomize and cue
@@ -114,16 +133,16 @@ bench: ## Measure tegen beside helm, kustomize and cue
 
 .PHONY: bench-scheduler
 bench-scheduler: ## Measure tegen-scheduler beside kube-scheduler on a real control plane
-	go run ./bench/scheduler
+	cd scheduler && go run ./bench
 
 .PHONY: bench-rendezvous
 bench-rendezvous: ## Measure how fast agents find each other, beside an etcd with the v2 API where there is one
-	go run ./bench/rendezvous
+	cd rendezvous && go run ./bench
 
 .PHONY: faults
 faults: ## Let agents and stores of the rendezvous fail by chance for TEGEN_FAULTS (default 10m), from TEGEN_SEED
-	TEGEN_FAULTS=$(or $(TEGEN_FAULTS),10m) TEGEN_AGENTS=$(or $(TEGEN_AGENTS),50) \
-		go test ./rendezvous/faults -run TestFaults -count=1 -v -timeout 90m
+	cd rendezvous && TEGEN_FAULTS=$(or $(TEGEN_FAULTS),10m) TEGEN_AGENTS=$(or $(TEGEN_AGENTS),50) \
+		go test ./faults -run TestFaults -count=1 -v -timeout 90m
 
 # What of the images is built, with commas. TAG and REGISTRY name them; without a TAG they have the version's.
 IMAGES ?= tegen,tegen-rendezvous,tegen-scheduler

@@ -26,7 +26,7 @@ import (
 
 // Options say what an image is built from.
 type Options struct {
-	Root          string            // of the module
+	Root          string            // of the repository
 	Architectures []string          // of Linux
 	Created       time.Time         // zero: when the commit was made
 	Unstamped     bool              // see program.Target
@@ -87,8 +87,8 @@ func (o Options) created(info program.Info) time.Time {
 
 func (i Image) platform(ctx context.Context, o Options, arch, work string) (Platform, program.Info, error) {
 	target := program.Target{
-		Root: o.Root, Package: "./cmd/" + i.Name, OS: "linux", Arch: arch, Unstamped: o.Unstamped,
-		Link: o.Link,
+		Root: filepath.Join(o.Root, i.Module), Package: "./cmd/" + i.Name, OS: "linux", Arch: arch,
+		Unstamped: o.Unstamped, Link: o.Link,
 	}
 	file := filepath.Join(work, i.Name+"-"+arch)
 	if err := target.Build(ctx, file); err != nil {

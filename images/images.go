@@ -23,6 +23,7 @@ import (
 // Image is what sets one of the images apart.
 type Image struct {
 	Name        string // of the image, and of its program in ./cmd
+	Module      string // folder of its module, empty for the repository itself
 	Description string
 	Command     []string // arguments of the program where whoever starts it gives none
 	MaxSize     int64    // in bytes, compressed, for one platform
@@ -48,11 +49,13 @@ func All() []Image {
 		},
 		{
 			Name:        "tegen-rendezvous",
+			Module:      "rendezvous",
 			Description: "Serves the rendezvous of torchrun's workers, and brings them its own launcher",
 			MaxSize:     40e6,
 		},
 		{
 			Name:        "tegen-scheduler",
+			Module:      "scheduler",
 			Description: "kube-scheduler with plugins that place all pods of a gang or none",
 			MaxSize:     60e6,
 		},

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -29,13 +30,18 @@ func (o options) checkCommit(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if !slices.Contains(strings.Fields(tags), o.version) {
-			return "", fmt.Errorf("the commit has no tag %s: git tag %s, or leave the version out for a snapshot",
-				o.version, o.version)
+		for _, module := range modules() { // a module below the repository's root has tags with its folder
+			if tag := path.Join(module, o.version); !slices.Contains(strings.Fields(tags), tag) {
+				return "", fmt.Errorf("the commit has no tag %s: git tag %s, or leave the version out for a snapshot",
+					tag, tag)
+			}
 		}
 	}
 	return origin.Origin{Revision: revision}.Commit(), nil
 }
+
+// modules are the folders of the repository's modules.
+func modules() []string { return []string{"", "rendezvous", "scheduler"} }
 
 // git runs a command that reads.
 func git(ctx context.Context, dir string, args ...string) (string, error) {

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/provenance"
@@ -40,15 +41,20 @@ func (r *release) writeProvenance(ctx context.Context) error {
 		"images": strings.Join(names, ", "),
 	}, map[string]string{"go": r.golang})
 	s.DependOn(provenance.Commit(source, r.commit))
-	sums, err := os.ReadFile(filepath.Join(r.root, "go.sum"))
-	if err != nil {
-		return err
+	var sums []string // each once, though modules have dependencies in common
+	for _, module := range modules() {
+		text, err := os.ReadFile(filepath.Join(r.root, module, "go.sum"))
+		if err != nil {
+			return err
+		}
+		sums = append(sums, slices.Collect(strings.Lines(string(text)))...)
 	}
-	modules, err := modulesOf(sums)
+	slices.Sort(sums)
+	dependencies, err := modulesOf(slices.Compact(sums))
 	if err != nil {
 		return fmt.Errorf("reading go.sum: %w", err)
 	}
-	s.DependOn(modules...)
+	s.DependOn(dependencies...)
 	text, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return fmt.Errorf("writing provenance: %w", err)
@@ -58,8 +64,8 @@ func (r *release) writeProvenance(ctx context.Context) error {
 
 // modulesOf are the modules that go.sum has the content of, the root certificates of the images among them. in-toto
 // calls Go's sum of a module dirHash, in hexadecimal digits.
-func modulesOf(sums []byte) (modules []provenance.Resource, err error) {
-	for line := range strings.Lines(string(sums)) {
+func modulesOf(sums []string) (modules []provenance.Resource, err error) {
+	for _, line := range sums {
 		words := strings.Fields(line)
 		if len(words) != 3 {
 			return nil, fmt.Errorf("%q is not a module, a version and a sum", line)

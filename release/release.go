@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/tegen-dev/tegen/images"
@@ -23,7 +24,7 @@ func (p platform) String() string { return p.system + "/" + p.arch }
 
 // options say what is released.
 type options struct {
-	root      string // of the module
+	root      string // of the repository
 	out       string
 	version   string // "": what the programs record
 	registry  string
@@ -151,7 +152,8 @@ func (r *release) writeImage(ctx context.Context, i images.Image, o images.Optio
 }
 
 func (r *release) target(name string, p platform) program.Target {
-	t := program.Target{Root: r.root, Package: "./cmd/" + name, OS: p.system, Arch: p.arch}
+	module := strings.TrimPrefix(strings.TrimPrefix(name, "tegen"), "-") // tegen's is the repository itself
+	t := program.Target{Root: filepath.Join(r.root, module), Package: "./cmd/" + name, OS: p.system, Arch: p.arch}
 	if name == "tegen" {
 		t.Link = r.link
 	}

@@ -13,6 +13,7 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -42,10 +43,12 @@ func sample(t *testing.T) string {
 		"internal/names/names.go": "package names\n\nvar ReleasedRendezvous, ReleasedScheduler string\n",
 		"cmd/tegen/main.go": imports + "\n\t\"github.com/tegen-dev/tegen/internal/names\"\n)\n\n" +
 			"func main() { " + prints + ", names.ReleasedRendezvous, names.ReleasedScheduler) }\n",
-		"schema/job.cue":               "package schema\n\n#TrainingJob: kind!: string\n",
-		"schema/cue.mod/module.cue":    "module: \"tegen.dev/schema@v1\"\nlanguage: version: \"v0.17.0\"\n",
-		"schema/definitions.json":      "{}\n",
-		"cmd/tegen-rendezvous/main.go": plain, "cmd/tegen-scheduler/main.go": plain,
+		"schema/job.cue":                          "package schema\n\n#TrainingJob: kind!: string\n",
+		"schema/cue.mod/module.cue":               "module: \"tegen.dev/schema@v1\"\nlanguage: version: \"v0.17.0\"\n",
+		"schema/definitions.json":                 "{}\n",
+		"rendezvous/cmd/tegen-rendezvous/main.go": plain, "scheduler/cmd/tegen-scheduler/main.go": plain,
+		"rendezvous/go.mod": "module github.com/tegen-dev/tegen/rendezvous\n\ngo 1.26.0\n", "rendezvous/go.sum": "",
+		"scheduler/go.mod": "module github.com/tegen-dev/tegen/scheduler\n\ngo 1.26.0\n", "scheduler/go.sum": "",
 	} {
 		write(t, filepath.Join(dir, name), text)
 	}
@@ -53,10 +56,14 @@ func sample(t *testing.T) string {
 	run("init", "--quiet", "--initial-branch=main")
 	run("add", ".")
 	run("commit", "--quiet", "--message=Begin")
-	run("tag", "v1.2.2")
+	for _, module := range modules() {
+		run("tag", path.Join(module, "v1.2.2"))
+	}
 	write(t, filepath.Join(dir, "README.md"), "# tegen, again\n")
 	run("commit", "--quiet", "--all", "--message=Say it again")
-	run("tag", "v1.2.3")
+	for _, module := range modules() {
+		run("tag", path.Join(module, "v1.2.3"))
+	}
 	return clone(t, dir)
 }
 
@@ -369,7 +376,7 @@ func TestModules(t *testing.T) {
 		"example.org/a v1.0.0 h1:Khu2*\n":   "is no sum",
 		"example.org/a v1.0.0/go.mod h1:\n": "",
 	} {
-		_, err := modulesOf([]byte(text))
+		_, err := modulesOf([]string{text})
 		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

@@ -24,7 +24,7 @@ func (s *Spec) CompanionDisk() resource.Quantity {
 	}
 	// The store's file, of which there are two for as long as one is written anew, and its log; the file's limit is the
 	// memory, and at least 512Mi. 14,000 swaps of 43 kB took 168 MiB of disk and 280 MiB of memory at most
-	// (bench/README.md).
+	// (rendezvous/bench/README.md).
 	twice := s.CompanionMemory()
 	if twice.Add(s.CompanionMemory()); disk.Cmp(twice) < 0 {
 		return twice

@@ -114,42 +114,6 @@ var imports = []struct {
 		[]string{module + "/schema", module + "/generators", "k8s.io", "os", "github.com/spf13/cobra"},
 	},
 	{
-		"scheduler/config", "the small command reads it too",
-		[]string{module, "k8s.io", "sigs.k8s.io", "os"},
-	},
-	{
-		"scheduler/gang/gangcache", "it is a state machine: who calls it has the cluster, the clock and the log",
-		[]string{"k8s.io", module, "os", "net", "log"},
-	},
-	{
-		"scheduler/gang", "it places pods, whoever rendered them",
-		[]string{module + "/schema", module + "/generators", module + "/internal"},
-	},
-	{
-		"scheduler/random", "it places pods, whoever rendered them",
-		[]string{module + "/schema", module + "/generators", module + "/internal"},
-	},
-	{
-		"cmd/tegen-scheduler", "it registers plugins and runs kube-scheduler's command",
-		[]string{module + "/schema", module + "/generators"},
-	},
-	{
-		"rendezvous", "its protocol is a state machine: who calls it has the store, the clock and the dice",
-		[]string{"k8s.io", module, "os", "net", "log", "math/rand"},
-	},
-	{
-		"rendezvous/server", "it serves on laptops and in clusters alike, whoever rendered it",
-		[]string{"k8s.io", module + "/schema", module + "/generators", module + "/internal"},
-	},
-	{
-		"rendezvous/agent", "it starts workers on laptops and in clusters alike, whoever rendered it",
-		[]string{"k8s.io", module + "/schema", module + "/generators", module + "/internal"},
-	},
-	{
-		"cmd/tegen-rendezvous", "it turns flags into a server or an agent",
-		[]string{"k8s.io", module + "/schema", module + "/generators"},
-	},
-	{
 		"internal/names", "everything may import it because it imports nothing of the project",
 		[]string{module},
 	},

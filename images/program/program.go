@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
 	"os"
 	"os/exec"
@@ -25,7 +24,7 @@ import (
 
 // Target is a command and what it is compiled for.
 type Target struct {
-	Root     string // of the module
+	Root     string // of the module, which is the repository or a folder at its top
 	Package  string // such as ./cmd/tegen
 	OS, Arch string
 	// Unstamped leaves the commit out, so that a program stays the same where its code does. A release is stamped.
@@ -53,7 +52,7 @@ func (t Target) Build(ctx context.Context, file string) error {
 		return err
 	}
 	stamp := "true"
-	if _, err := os.Stat(filepath.Join(t.Root, ".git")); t.Unstamped || errors.Is(err, fs.ErrNotExist) {
+	if t.Unstamped || !isClone(t.Root) && !isClone(filepath.Dir(t.Root)) {
 		stamp = "false" // of an archive of the sources nobody knows the commit
 	}
 	if file, err = filepath.Abs(file); err != nil {
@@ -75,6 +74,11 @@ func (t Target) Build(ctx context.Context, file string) error {
 			bytes.TrimSpace(words.Bytes()))
 	}
 	return nil
+}
+
+func isClone(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, ".git"))
+	return err == nil
 }
 
 // Env is the environment of the go command: the caller's, less what would change the program. Of what is empty, the

@@ -15,7 +15,6 @@ import (
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/render"
-	"github.com/tegen-dev/tegen/scheduler/config"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -35,7 +34,7 @@ type Options struct {
 
 // Defaults are the flags' default values.
 func Defaults() Options {
-	return Options{Place{config.Namespace, names.ReleasedScheduler, true, false}, 2}
+	return Options{Place{Namespace, names.ReleasedScheduler, true, false}, 2}
 }
 
 // maxReplicas is a bound against slips: one replica schedules, all others hold the same caches and wait.
@@ -54,7 +53,7 @@ func (o Options) Check() error {
 func (p *Place) check() (errs []error) {
 	if err := checkNamespace("--namespace", p.Namespace); err != nil {
 		errs = append(errs, err)
-	} else if p.CreateNamespace && p.Namespace != config.Namespace && schema.IsSystemNamespace(p.Namespace) &&
+	} else if p.CreateNamespace && p.Namespace != Namespace && schema.IsSystemNamespace(p.Namespace) &&
 		!generators.BuiltInNamespace(p.Namespace) {
 		errs = append(errs, fmt.Errorf("--namespace: %s belongs to a controller, and its Pod Security "+
 			"label would change, which can stop their pods: use another one, or add --create-namespace=false",
@@ -85,7 +84,7 @@ func Scheduler(o Options, file *schema.Source) ([]runtime.Object, error) {
 		NamespaceExists: !o.CreateNamespace, PodMonitor: o.PodMonitor,
 	}
 	if file == nil {
-		file = &schema.Source{Name: "the default configuration", Data: []byte(config.Default(o.Namespace))}
+		file = &schema.Source{Name: "the default configuration", Data: []byte(defaultConfig(o.Namespace))}
 	}
 	lease, err := check(file, o.Namespace)
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/install"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/scheduler/config"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -43,7 +42,7 @@ func TestFlags(t *testing.T) {
 func TestSystemNamespace(t *testing.T) {
 	for namespace, refused := range map[string]bool{
 		"kube-system": false, "default": false, "argocd": true, "kube-flannel": true,
-		"scheduling": false, config.Namespace: false,
+		"scheduling": false, install.Namespace: false,
 	} {
 		o := options
 		o.Namespace = namespace
@@ -75,8 +74,19 @@ func TestDefaultImage(t *testing.T) {
 
 // TestDefaultConfig: what schema calls the scheduler of tegen's gangs is a profile of the default configuration.
 func TestDefaultConfig(t *testing.T) {
-	if !strings.Contains(config.Default("ml"), "\n- schedulerName: "+names.Scheduler+"\n") {
-		t.Errorf("no profile %s", names.Scheduler)
+	objects, err := install.Scheduler(options, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := ""
+	for _, object := range objects {
+		if m, ok := object.(*corev1.ConfigMap); ok {
+			text = m.Data["config.yaml"]
+		}
+	}
+	if !strings.Contains(text, "\n- schedulerName: "+names.Scheduler+"\n") ||
+		!strings.Contains(text, "\n  resourceNamespace: "+options.Namespace+"\n") {
+		t.Errorf("no profile %s with its Lease in %s:\n%s", names.Scheduler, options.Namespace, text)
 	}
 	g := &schema.Gang{Scheduler: schema.GangTegen}
 	if g.SchedulerName() != names.Scheduler {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/rendezvous/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/server"
 )
 

@@ -17,7 +17,7 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 	"github.com/tegen-dev/tegen/rendezvous/store"
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 // stores are what the tests run against. All share one server of each kind, which is started when the first needs it,

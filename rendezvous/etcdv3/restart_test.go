@@ -11,7 +11,7 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous"
 	"github.com/tegen-dev/tegen/rendezvous/store"
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 // restarted is a store that other processes reach, and that can end and be started again on what it has kept.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/rendezvous/internal/golden"
 )
 
 // TestScripts plays the transcripts of testdata, which hold the events of one machine and, indented, what it

@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 const (

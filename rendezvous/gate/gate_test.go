@@ -18,7 +18,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
-	"github.com/tegen-dev/tegen/test/wait"
+	"github.com/tegen-dev/tegen/rendezvous/test/wait"
 )
 
 func within(t *testing.T) context.Context {

@@ -18,7 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 var clientPrefix = clientv3.WithPrefix()

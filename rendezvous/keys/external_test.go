@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 // listening is an etcd for other processes, in a directory and at an address of its own.

@@ -11,8 +11,8 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/agent"
+	"github.com/tegen-dev/tegen/rendezvous/internal/names"
 )
 
 // Options are the flags, and what Complete makes of them.

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/pflag"
 
-	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/rendezvous/internal/names"
 )
 
 // parse reads a command line beside variables.

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous"
 	"github.com/tegen-dev/tegen/rendezvous/agent"
+	"github.com/tegen-dev/tegen/rendezvous/internal/names"
 )
 
 // Process is what an agent is started in.

@@ -15,9 +15,9 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/daemon"
 	"github.com/tegen-dev/tegen/rendezvous/gate"
+	"github.com/tegen-dev/tegen/rendezvous/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/proxystore"
 	"github.com/tegen-dev/tegen/rendezvous/server"
 	"github.com/tegen-dev/tegen/rendezvous/store"

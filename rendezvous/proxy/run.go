@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/rendezvous/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/proxystore"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"

@@ -16,9 +16,9 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/rendezvous/internal/names"
 	"github.com/tegen-dev/tegen/rendezvous/store"
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 // etcd starts one that ends with the test.

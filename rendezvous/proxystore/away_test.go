@@ -13,7 +13,7 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 // TestAway: while the etcd is away requests wait, and what a client has a limit of time for is answered from what was

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 // said is a log.

@@ -17,7 +17,7 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/gate"
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 // shared is the etcd of all tests that do not stop it: they have runs of their own, and one takes seconds to close.

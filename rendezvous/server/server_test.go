@@ -27,7 +27,7 @@ import (
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 // logs collects what a server says, and shows it where a test fails.

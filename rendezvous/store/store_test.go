@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tegen-dev/tegen/test/ports"
+	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
 // TestEmbedded: what was written is there after a restart.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/rendezvous"
+	"github.com/tegen-dev/tegen/rendezvous/internal/golden"
 )
 
 // worldScript plays a transcript of the members of one world, which exchange information.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/rendezvous/internal/golden"
 )
 
 // TestScripts plays the transcripts of testdata, which hold what happens to machines and, indented, what they want

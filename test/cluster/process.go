@@ -92,6 +92,11 @@ func startProcess(name, log, program string, args []string, env ...string) (*Pro
 	if err := <-started; err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
+	// Others that use the control plane of command up find its programs so.
+	pid := strings.TrimSuffix(log, ".log") + ".pid"
+	if err := os.WriteFile(pid, fmt.Appendln(nil, p.Pid()), 0o600); err != nil {
+		return nil, errors.Join(fmt.Errorf("recording the process ID of %s: %w", name, err), p.Kill())
+	}
 	return p, nil
 }
 

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/scheduler/internal/golden"
 )
 
 // TestScripts plays the transcripts of testdata, which hold what happens to a cache and, indented, what it answers.

@@ -35,6 +35,8 @@ type flags struct {
 	apis        []string
 	operators   []string
 	noScheduler bool
+	noControl   bool
+	args        []string
 	kubeconfig  string
 	dir         string
 	build       bool
@@ -70,7 +72,7 @@ A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cl
 		SilenceErrors: true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.build {
-				return cluster.Build(cmd.Context(), cmd.ErrOrStderr(), args...)
+				return build(cmd, args)
 			}
 			return run(cmd, f, args)
 		},
@@ -83,6 +85,9 @@ A running pod ends when it is annotated ` + cluster.OutcomeAnnotation + `=` + cl
 	cmd.Flags().StringSliceVar(&f.operators, "operators", nil, "operators to start besides, in this order: "+
 		strings.Join(cluster.Operators(), ", "))
 	cmd.Flags().BoolVar(&f.noScheduler, "no-scheduler", false, "leave the stock kube-scheduler out")
+	cmd.Flags().BoolVar(&f.noControl, "no-controllers", false, "leave kube-controller-manager out")
+	cmd.Flags().StringArrayVar(&f.args, "arg", nil, "a flag of a program in place of its own, as "+
+		"PROGRAM=--FLAG=VALUE; may be repeated")
 	cmd.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "write the kubeconfig to this file too")
 	cmd.Flags().StringVar(&f.dir, "dir", "", "keep logs and data in this folder (default a temporary one)")
 	cmd.Flags().BoolVar(&f.build, "build", false, "only build the programs of the control plane")
@@ -98,8 +103,13 @@ func run(cmd *cobra.Command, f flags, command []string) (err error) {
 	if err := cluster.CheckOperators(f.operators...); err != nil {
 		return fmt.Errorf("reading --operators: %w", err)
 	}
-	c, err := cluster.Up(ctx, cluster.Options{Gates: gates, APIs: f.apis, NoScheduler: f.noScheduler, Dir: f.dir},
-		cmd.ErrOrStderr())
+	args, err := parseArgs(f.args)
+	if err != nil {
+		return err
+	}
+	c, err := cluster.Up(ctx, cluster.Options{
+		Gates: gates, APIs: f.apis, NoScheduler: f.noScheduler, NoControllers: f.noControl, Args: args, Dir: f.dir,
+	}, cmd.ErrOrStderr())
 	if err != nil {
 		return err
 	}
@@ -139,6 +149,23 @@ func run(cmd *cobra.Command, f flags, command []string) (err error) {
 	case <-c.Broken():
 		return c.Err()
 	}
+}
+
+// build builds programs and prints the paths of those that are named.
+func build(cmd *cobra.Command, names []string) error {
+	if err := cluster.Build(cmd.Context(), cmd.ErrOrStderr(), names...); err != nil {
+		return err
+	}
+	for _, name := range names {
+		path, err := cluster.Program(cmd.Context(), cmd.ErrOrStderr(), name)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintln(cmd.OutOrStdout(), path); err != nil {
+			return fmt.Errorf("printing the path of %s: %w", name, err)
+		}
+	}
+	return nil
 }
 
 // variables are, as NAME=value, the kubeconfig and what make e2e-operators wants to know of operators.
@@ -200,6 +227,19 @@ func copyKubeconfig(from, to string) (string, error) {
 		return "", fmt.Errorf("copying the kubeconfig: %w", err)
 	}
 	return path, nil
+}
+
+// parseArgs reads PROGRAM=--FLAG=VALUE.
+func parseArgs(texts []string) (map[string][]string, error) {
+	args := map[string][]string{}
+	for _, text := range texts {
+		program, arg, _ := strings.Cut(text, "=")
+		if !strings.HasPrefix(arg, "--") {
+			return nil, fmt.Errorf("reading --arg %q: want PROGRAM=--FLAG=VALUE", text)
+		}
+		args[program] = append(args[program], arg)
+	}
+	return args, nil
 }
 
 // parseGates reads Name=true and Name=false.

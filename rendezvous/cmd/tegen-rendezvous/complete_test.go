@@ -1,0 +1,13 @@
+package main
+
+import (
+	"testing"
+
+	"github.com/tegen-dev/tegen/rendezvous/internal/cli/clitest"
+	"github.com/tegen-dev/tegen/rendezvous/internal/golden"
+)
+
+// TestGoldenCompletions: what a shell offers for every argument and every flag's value.
+func TestGoldenCompletions(t *testing.T) {
+	golden.Open(t, "testdata").Compare(t, "completions", clitest.Completions(t, newRootCmd))
+}

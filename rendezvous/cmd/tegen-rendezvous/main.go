@@ -1,0 +1,72 @@
+// Command tegen-rendezvous is where the agents of elastic runs find each other: serve is the service that any torchrun
+// can use, run an agent of its own.
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/tegen-dev/tegen/rendezvous/daemon"
+	"github.com/tegen-dev/tegen/rendezvous/internal/cli"
+)
+
+func main() {
+	coarseTimers(os.Args)
+	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	cmd := newRootCmd(cli.Streams{In: stdin, Out: stdout, Err: stderr})
+	cmd.SetArgs(args)
+	err := cmd.Execute()
+	var usage cli.UsageError
+	var mistake daemon.UsageError
+	var coded interface{ ExitCode() int } // an agent's, which says how it ended
+	switch {
+	case err == nil:
+		return cli.ExitOK
+	case errors.As(err, &usage), errors.As(err, &mistake):
+		// There is nowhere left to report an error of this to.
+		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\nSee 'tegen-rendezvous --help'.\n", err)
+		return cli.ExitUsage
+	case errors.As(err, &coded):
+		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\n", err)
+		return coded.ExitCode()
+	default:
+		_, _ = fmt.Fprintf(stderr, "tegen-rendezvous: %v\n", err)
+		return cli.ExitError
+	}
+}
+
+const rootLong = `tegen-rendezvous is where the agents of elastic training runs find each other.
+
+'serve' is a service for any torchrun: etcd's v2 keys API for the backends etcd
+and etcd-v2, and a TCPStore for c10d, in one process that outlives the agents.
+'run' is an agent: it starts a command's workers as torchrun does.
+'proxy' starts a torchrun that outlives the store of its run.
+'install' brings it into containers of other images.
+
+Exit codes: 0 success, 1 something went wrong, 2 wrong command line.`
+
+const rootExample = `  tegen-rendezvous serve --listen-client=:2379
+  tegen-rendezvous run --standalone --nproc-per-node 2 -- python train.py`
+
+func newRootCmd(s cli.Streams) *cobra.Command {
+	return cli.Root(s, "tegen-rendezvous", "Let the agents of elastic training runs find each other", rootLong,
+		rootExample,
+		cli.Group{Title: "Commands", Commands: []*cobra.Command{
+			newServeCmd(s),
+			newRunCmd(s),
+			newProxyCmd(s),
+			newInstallCmd(),
+			newStoreCmd(s),
+			newGuardCmd(s),
+			cli.Man("tegen-rendezvous"),
+			cli.Version(s, "tegen-rendezvous", "Print the version and how it was built"),
+		}},
+	)
+}

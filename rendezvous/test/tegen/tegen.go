@@ -1,0 +1,58 @@
+// Package tegen renders fixtures for tests that compare manifests with the program that they run. It runs the command
+// tegen of the same checkout and imports nothing of it: the rendezvous is a module of its own.
+package tegen
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+)
+
+// Render returns the manifests of fixtures, by their names; of all valid ones if none is named.
+func Render(t testing.TB, fixtures ...string) []byte {
+	t.Helper()
+	if len(fixtures) == 0 {
+		fixtures = []string{"*"}
+	}
+	args := []string{"render"}
+	for _, name := range fixtures {
+		files, err := filepath.Glob(filepath.Join(root(t), "fixtures", "valid", name+".yaml"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("no fixture %s: %v", name, err)
+		}
+		args = append(args, files...)
+	}
+	return Run(t, args...)
+}
+
+// Run returns what a command of tegen prints.
+func Run(t testing.TB, args ...string) []byte {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), "go", append([]string{"run", "./cmd/tegen"}, args...)...)
+	cmd.Dir, cmd.Env = root(t), append(os.Environ(), "GOWORK=off")
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("tegen %s: %v\n%s", args[0], err, errs.String())
+	}
+	return out
+}
+
+// root is the folder of the checkout; a test outside of one is skipped.
+func root(t testing.TB) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for ; filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "cmd", "tegen", "main.go")); err == nil {
+			return dir
+		}
+	}
+	t.Skip("this renders jobs with the command tegen: run it in a checkout of the whole repository")
+	return ""
+}

@@ -9,8 +9,8 @@ MODULES := . rendezvous scheduler
 each = for module in $(MODULES); do (cd $$module && $(1)) || failed=1; done; exit $${failed:-0}
 
 # $(call gotest,MODULES,ARGUMENTS) runs tests of modules and lists at the end what was skipped, and why. The timeout is
-# for a machine at a load of 10. -vet=off, because vet analyzes all dependencies too: "make lint" runs the same analyzers
-# once, with the linter govet.
+# for a machine at a load of 10. -vet=off, because vet analyzes all dependencies too: "make lint" runs the same
+# analyzers once, with the linter govet.
 gotest = $(TOOLS) gotestsum --format $(FORMAT) --raw-command -- sh -c 'for module in $(1); do \
 	(cd $$module && go test -json -vet=off -timeout 60m $(2)) || failed=1; done; exit $${failed:-0}'
 FORMAT := pkgname
@@ -159,6 +159,10 @@ push: ## Build the images and push them to REGISTRY, such as ghcr.io/acme, with 
 	@$(MAKE) --no-print-directory images
 	go run ./images/push -registry "$(REGISTRY)" -tag "$(TAG)" $(if $(PLAIN_HTTP),-plain-http) \
 		$(addprefix dist/images/,$(subst $(comma), ,$(IMAGES)))
+
+.PHONY: e2e-install
+e2e-install: ## Install the programs of all modules from a module proxy that has HEAD (a minute)
+	TEGEN_INSTALL=1 go test -vet=off -v -count=1 -timeout 60m ./test/modules
 
 .PHONY: e2e-images
 e2e-images: ## Build the images from two clones of HEAD, compare, and run them where podman is (minutes each)

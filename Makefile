@@ -98,7 +98,6 @@ fuzz: ## Fuzz the loader, custom resources, podTemplate, printer and rendezvous,
 	go test ./schema -run '^$$' -fuzz FuzzLoad -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./schema -run '^$$' -fuzz FuzzDefinitions -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./schema -run '^$$' -fuzz FuzzDecode -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
-	go test ./internal/structural -run '^$$' -fuzz FuzzPlain -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./internal/apis -run '^$$' -fuzz FuzzObject -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./internal/podpatch -run '^$$' -fuzz FuzzPatch -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)
 	go test ./internal/manifest -run '^$$' -fuzz FuzzAppend -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)

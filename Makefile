@@ -117,7 +117,6 @@ fuzz: ## Fuzz the loader, custom resources, podTemplate, printer and rendezvous,
 	$(call fuzzing,./schema,FuzzLoad)
 	$(call fuzzing,./schema,FuzzDefinitions)
 	$(call fuzzing,./schema,FuzzDecode)
-	$(call fuzzing,./internal/structural,FuzzPlain)
 	$(call fuzzing,./internal/apis,FuzzObject)
 	$(call fuzzing,./internal/podpatch,FuzzPatch)
 	$(call fuzzing,./internal/manifest,FuzzAppend)

@@ -23,7 +23,7 @@ func TestDeps(t *testing.T) {
 		for _, never := range []string{
 			"sigs.k8s.io/kustomize", "github.com/spf13/cobra", "k8s.io/client-go", "k8s.io/kubernetes",
 			"cuelang.org/go/cue/cuecontext", "cuelang.org/go/internal/core/adt",
-			"k8s.io/apiserver", "k8s.io/dynamic-resource-allocation",
+			"k8s.io/apiserver",
 			"github.com/google/cel-go", "github.com/google/go-containerregistry",
 			"github.com/tegen-dev/tegen/internal/importer", "github.com/tegen-dev/tegen/internal/krm", "testing",
 		} {

@@ -31,18 +31,10 @@ func TestDeps(t *testing.T) {
 			t.Fatalf("%s is not linked: this test looks at the wrong program", needed)
 		}
 	}
-	// The language of device selectors, in which plan asks kube-scheduler's own allocator.
-	expressions := []string{
-		"k8s.io/apiserver/pkg/cel", "k8s.io/apiserver/pkg/apis/cel", "k8s.io/apiserver/pkg/authentication/user",
-		"k8s.io/apiserver/pkg/authentication/serviceaccount", "k8s.io/apiserver/pkg/authorization/authorizer",
-		"k8s.io/apiserver/pkg/util/feature", "k8s.io/apiserver/pkg/features", "k8s.io/apiserver/pkg/util/compatibility",
-	}
 	for _, path := range deps {
-		if within(path, expressions...) {
-			continue
-		}
 		if within(path, "k8s.io/client-go", "k8s.io/kubernetes", "k8s.io/apiserver", "k8s.io/kubectl",
-			"sigs.k8s.io/controller-runtime",
+			"sigs.k8s.io/controller-runtime", "github.com/google/cel-go",
+			"github.com/prometheus", "go.opentelemetry.io",
 			"github.com/stretchr/testify", "github.com/rogpeppe/go-internal/testscript", "testing") {
 			t.Errorf("cmd/tegen links %s", path)
 		}

@@ -1,9 +1,6 @@
-//go:build !js
-
 package plan
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,121 +8,86 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/dynamic-resource-allocation/cel"
-	"k8s.io/dynamic-resource-allocation/structured"
 )
 
-// deviceID is the name of a device.
-type deviceID = structured.DeviceID
+// deviceID identifies a device of the inventory.
+type deviceID struct{ driver, pool, device string }
 
-// devices are those of dynamic resource allocation: what drivers offer, and what of it is taken. Which of them a claim
-// gets on a node is decided by the code of kube-scheduler.
+// devices are those of dynamic resource allocation: what drivers offer, and what of it is allocated.
 type devices struct {
-	pools     map[types.NamespacedName][]*resourcev1.ResourceSlice // by driver and pool
-	of        map[string][]types.NamespacedName                    // pools of a node, by its name
-	anywhere  []types.NamespacedName                               // pools that no slice ties to one node
-	classes   classes
+	pools     map[types.NamespacedName]*pool // by driver and name
+	of        map[string][]*pool             // by the name of the node
+	anywhere  []*pool                        // with a slice that is not tied to one node
+	classes   map[string]*resourcev1.DeviceClass
 	templates map[string]*resourcev1.ResourceClaimSpec // by namespace/name
 	claims    map[string]*resourcev1.ResourceClaim     // by namespace/name
-	taken     sets.Set[structured.DeviceID]
-	cache     *cel.Cache
+	taken     map[deviceID]bool
 }
+
+// pool has the slices of its newest generation.
+type pool struct{ slices []*resourcev1.ResourceSlice }
 
 func newDevices() *devices {
 	return &devices{
-		pools: map[types.NamespacedName][]*resourcev1.ResourceSlice{}, of: map[string][]types.NamespacedName{},
-		classes: classes{}, templates: map[string]*resourcev1.ResourceClaimSpec{},
-		claims: map[string]*resourcev1.ResourceClaim{}, taken: sets.New[structured.DeviceID](),
-		cache: cel.NewCache(100, cel.Features{}),
+		pools: map[types.NamespacedName]*pool{}, of: map[string][]*pool{},
+		classes: map[string]*resourcev1.DeviceClass{}, templates: map[string]*resourcev1.ResourceClaimSpec{},
+		claims: map[string]*resourcev1.ResourceClaim{}, taken: map[deviceID]bool{},
 	}
 }
 
 // known says whether the inventory has devices: without, their claims are left out of all counts.
 func (ds *devices) known() bool { return ds != nil && len(ds.pools)+len(ds.classes) > 0 }
 
-// classes are by name.
-type classes map[string]*resourcev1.DeviceClass
-
-func (c classes) List() (all []*resourcev1.DeviceClass, err error) {
-	for _, class := range c {
-		all = append(all, class)
-	}
-	return all, nil
-}
-
-func (c classes) Get(name string) (*resourcev1.DeviceClass, error) {
-	if c[name] == nil {
-		return nil, fmt.Errorf("no DeviceClass %s in the inventory", name)
-	}
-	return c[name], nil
-}
-
 func (ds *devices) addSlice(s *resourcev1.ResourceSlice) {
-	pool := types.NamespacedName{Namespace: s.Spec.Driver, Name: s.Spec.Pool.Name}
-	ds.pools[pool] = append(ds.pools[pool], s)
-	list := &ds.anywhere
-	if name := s.Spec.NodeName; name != nil {
-		own := ds.of[*name]
-		list = &own
-		defer func() { ds.of[*name] = own }()
+	name := types.NamespacedName{Namespace: s.Spec.Driver, Name: s.Spec.Pool.Name}
+	p := ds.pools[name]
+	if p == nil {
+		p = &pool{}
+		ds.pools[name] = p
 	}
-	if !slices.Contains(*list, pool) {
-		*list = append(*list, pool)
+	switch generation := s.Spec.Pool.Generation; {
+	case len(p.slices) > 0 && generation < p.slices[0].Spec.Pool.Generation:
+		return
+	case len(p.slices) > 0 && generation > p.slices[0].Spec.Pool.Generation:
+		p.slices = nil
+	}
+	p.slices = append(p.slices, s)
+	if node := s.Spec.NodeName; node == nil {
+		ds.anywhere = append(ds.anywhere, p)
+	} else {
+		ds.of[*node] = append(ds.of[*node], p)
 	}
 }
 
 // addClaim takes the devices of a claim that has some.
 func (ds *devices) addClaim(c *resourcev1.ResourceClaim) {
 	ds.claims[c.Namespace+"/"+c.Name] = c
-	if c.Status.Allocation != nil {
-		ds.take(idsOf(*c.Status.Allocation))
+	if c.Status.Allocation == nil {
+		return
 	}
-}
-
-func (ds *devices) take(ids []structured.DeviceID)    { ds.taken.Insert(ids...) }
-func (ds *devices) release(ids []structured.DeviceID) { ds.taken.Delete(ids...) }
-
-// idsOf are the devices that nobody else has while an allocation lasts.
-func idsOf(a resourcev1.AllocationResult) (ids []structured.DeviceID) {
-	for _, r := range a.Devices.Results {
-		if r.AdminAccess == nil || !*r.AdminAccess {
-			ids = append(ids, structured.MakeDeviceID(r.Driver, r.Pool, r.Device))
+	for _, r := range c.Status.Allocation.Devices.Results {
+		if r.AdminAccess == nil || !*r.AdminAccess { // which shares devices with others
+			ds.taken[deviceID{r.Driver, r.Pool, r.Device}] = true
 		}
 	}
-	return ids
 }
 
-// allocate finds devices for all claims of one pod on a node.
-func (ds *devices) allocate(n *corev1.Node, claims []*resourcev1.ResourceClaim) ([]structured.DeviceID, bool, error) {
-	var offered []*resourcev1.ResourceSlice
-	for _, pool := range slices.Concat(ds.of[n.Name], ds.anywhere) {
-		offered = append(offered, ds.pools[pool]...)
+func (ds *devices) take(ids []deviceID) {
+	for _, id := range ids {
+		ds.taken[id] = true
 	}
-	allocator, err := structured.NewAllocator(context.Background(), structured.Features{
-		AdminAccess: true, PrioritizedList: true, PartitionableDevices: true, DeviceTaints: true,
-	}, structured.AllocatedState{
-		AllocatedDevices: ds.taken, AllocatedSharedDeviceIDs: sets.New[structured.SharedDeviceID](),
-		AggregatedCapacity: structured.NewConsumedCapacityCollection(),
-	}, ds.classes, offered, ds.cache)
-	if err != nil {
-		return nil, false, fmt.Errorf("looking for devices: %w", err)
+}
+
+func (ds *devices) release(ids []deviceID) {
+	for _, id := range ids {
+		delete(ds.taken, id)
 	}
-	results, err := allocator.Allocate(context.Background(), n, claims)
-	if err != nil || results == nil {
-		return nil, false, err
-	}
-	var ids []structured.DeviceID
-	for _, r := range results {
-		ids = append(ids, idsOf(r)...)
-	}
-	return ids, true, nil
 }
 
 // room is how many pods with these claims a node has devices for, up to so many, and why not one where it has none.
 func (ds *devices) room(n *corev1.Node, claims []*resourcev1.ResourceClaim, most int64) (count int64, why []string) {
-	var given []structured.DeviceID
+	var given []deviceID
 	defer func() { ds.release(given) }()
 	for count < most {
 		ids, ok, err := ds.allocate(n, claims)
@@ -147,19 +109,20 @@ func (ds *devices) room(n *corev1.Node, claims []*resourcev1.ResourceClaim, most
 
 // lacking says of which class there are too few free devices on a node, for one request after another.
 func (ds *devices) lacking(n *corev1.Node, claims []*resourcev1.ResourceClaim) (why []string) {
-	var given []structured.DeviceID
+	var given []deviceID
 	defer func() { ds.release(given) }()
 	for _, c := range claims {
-		for _, r := range c.Spec.Devices.Requests {
-			if r.Exactly == nil || r.Exactly.AllocationMode != resourcev1.DeviceAllocationModeExactCount {
+		for i := range c.Spec.Devices.Requests {
+			r := c.Spec.Devices.Requests[i].Exactly
+			if r == nil || r.AllocationMode != resourcev1.DeviceAllocationModeExactCount {
 				continue
 			}
-			one := r.DeepCopy()
+			one := c.Spec.Devices.Requests[i].DeepCopy()
 			one.Exactly.Count = 1
 			single := &resourcev1.ResourceClaim{ObjectMeta: c.ObjectMeta}
 			single.Spec.Devices.Requests = []resourcev1.DeviceRequest{*one}
 			free := int64(0)
-			for free < r.Exactly.Count {
+			for free < r.Count {
 				ids, ok, err := ds.allocate(n, []*resourcev1.ResourceClaim{single})
 				if err != nil || !ok {
 					break
@@ -167,9 +130,9 @@ func (ds *devices) lacking(n *corev1.Node, claims []*resourcev1.ResourceClaim) (
 				ds.take(ids)
 				given, free = append(given, ids...), free+1
 			}
-			if free < r.Exactly.Count {
+			if free < r.Count {
 				why = append(why, fmt.Sprintf("insufficient devices of class %s%s: %d asked, %d free",
-					r.Exactly.DeviceClassName, bySelectors(r.Exactly.Selectors), r.Exactly.Count, free))
+					r.DeviceClassName, bySelectors(r.Selectors), r.Count, free))
 			}
 		}
 	}
@@ -214,6 +177,11 @@ func (ds *devices) claimsOf(pod *corev1.Pod, rendered map[string]*resourcev1.Res
 			if spec == nil {
 				out.notes = append(out.notes, fmt.Sprintf("ResourceClaimTemplate %s is not in the inventory: its "+
 					"devices are not counted", *c.ResourceClaimTemplateName))
+				continue
+			}
+			if why := ds.unsupported(spec); why != "" {
+				out.notes = append(out.notes, fmt.Sprintf("ResourceClaimTemplate %s has %s, which plan does not "+
+					"evaluate: its devices are not counted", *c.ResourceClaimTemplateName, why))
 				continue
 			}
 			claim := &resourcev1.ResourceClaim{Spec: *spec}

@@ -1,19 +1,14 @@
-//go:build !js
-
 package plan
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta1 "k8s.io/api/resource/v1beta1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
-	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	kind "k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/dynamic-resource-allocation/api/v1beta1"
-	"k8s.io/dynamic-resource-allocation/api/v1beta2"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/tegen-dev/tegen/internal/manifest"
 )
@@ -27,22 +22,19 @@ func (ds *devices) add(obj runtime.Object) (bool, error) {
 	}
 	switch gvk.Kind {
 	case "ResourceSlice":
-		o, err := decode(obj, gvk, v1beta1.Convert_v1beta1_ResourceSlice_To_v1_ResourceSlice,
-			v1beta2.Convert_v1beta2_ResourceSlice_To_v1_ResourceSlice)
+		o, err := decode[resourcev1.ResourceSlice](obj, gvk)
 		if err != nil {
 			return true, err
 		}
 		ds.addSlice(o)
 	case "DeviceClass":
-		o, err := decode(obj, gvk, v1beta1.Convert_v1beta1_DeviceClass_To_v1_DeviceClass,
-			v1beta2.Convert_v1beta2_DeviceClass_To_v1_DeviceClass)
+		o, err := decode[resourcev1.DeviceClass](obj, gvk)
 		if err != nil {
 			return true, err
 		}
 		ds.classes[o.Name] = o
 	case "ResourceClaim":
-		o, err := decode(obj, gvk, v1beta1.Convert_v1beta1_ResourceClaim_To_v1_ResourceClaim,
-			v1beta2.Convert_v1beta2_ResourceClaim_To_v1_ResourceClaim)
+		o, err := decode[resourcev1.ResourceClaim](obj, gvk)
 		if err != nil {
 			return true, err
 		}
@@ -57,21 +49,13 @@ func (ds *devices) add(obj runtime.Object) (bool, error) {
 
 // addTemplate enters the claims that a template makes, with the API server's defaults.
 func addTemplate(to map[string]*resourcev1.ResourceClaimSpec, obj runtime.Object, gvk kind.GroupVersionKind) error {
-	o, err := decode(obj, gvk, v1beta1.Convert_v1beta1_ResourceClaimTemplate_To_v1_ResourceClaimTemplate,
-		v1beta2.Convert_v1beta2_ResourceClaimTemplate_To_v1_ResourceClaimTemplate)
+	o, err := decode[resourcev1.ResourceClaimTemplate](obj, gvk)
 	if err != nil {
 		return err
 	}
 	for i := range o.Spec.Spec.Devices.Requests {
-		r := o.Spec.Spec.Devices.Requests[i].Exactly
-		if r == nil {
-			continue
-		}
-		if r.AllocationMode == "" {
-			r.AllocationMode = resourcev1.DeviceAllocationModeExactCount
-		}
-		if r.AllocationMode == resourcev1.DeviceAllocationModeExactCount && r.Count == 0 {
-			r.Count = 1
+		if r := o.Spec.Spec.Devices.Requests[i].Exactly; r != nil {
+			setDefaults(r)
 		}
 	}
 	to[o.Namespace+"/"+o.Name] = &o.Spec.Spec
@@ -79,19 +63,17 @@ func addTemplate(to map[string]*resourcev1.ResourceClaimSpec, obj runtime.Object
 }
 
 // decode makes the type of v1 of an object of whatever version.
-func decode[V1, Beta1, Beta2 any](
-	obj runtime.Object, gvk kind.GroupVersionKind, beta1 converter[Beta1, V1], beta2 converter[Beta2, V1],
-) (*V1, error) {
+func decode[V1 any](obj runtime.Object, gvk kind.GroupVersionKind) (*V1, error) {
 	out := new(V1)
 	text, err := json.Marshal(obj)
 	if err == nil {
 		switch gvk.Version {
-		case resourcev1.SchemeGroupVersion.Version:
+		case "v1", "v1beta2": // which differ in nothing
 			err = json.Unmarshal(text, out)
-		case resourcev1beta2.SchemeGroupVersion.Version:
-			err = converted(text, out, beta2)
-		case resourcev1beta1.SchemeGroupVersion.Version:
-			err = converted(text, out, beta1)
+		case "v1beta1":
+			if text, err = fromBeta1(text); err == nil {
+				err = json.Unmarshal(text, out)
+			}
 		default:
 			err = fmt.Errorf("the version is not known: have it as %s", resourcev1.SchemeGroupVersion)
 		}
@@ -102,13 +84,40 @@ func decode[V1, Beta1, Beta2 any](
 	return out, nil
 }
 
-// converter is a conversion as Kubernetes generates it.
-type converter[Old, New any] func(*Old, *New, conversion.Scope) error
-
-func converted[Old, New any](text []byte, out *New, convert converter[Old, New]) error {
-	old := new(Old)
-	if err := json.Unmarshal(text, old); err != nil {
-		return err
+// fromBeta1 moves the fields that v1beta1 has elsewhere: those of a device are below basic there, and those of a
+// request beside its name.
+func fromBeta1(text []byte) ([]byte, error) {
+	var object map[string]any
+	if err := utiljson.Unmarshal(text, &object); err != nil {
+		return nil, err
 	}
-	return convert(old, out, nil)
+	for _, device := range objectsAt(object, "spec", "devices") {
+		basic, _ := device["basic"].(map[string]any)
+		delete(device, "basic")
+		maps.Copy(device, basic)
+	}
+	for _, at := range [][]string{{"spec", "devices", "requests"}, {"spec", "spec", "devices", "requests"}} {
+		for _, request := range objectsAt(object, at...) {
+			if request["deviceClassName"] != nil {
+				request["exactly"] = maps.Clone(request)
+			}
+		}
+	}
+	return json.Marshal(object)
+}
+
+// objectsAt are the objects of a list in an object.
+func objectsAt(object map[string]any, path ...string) (all []map[string]any) {
+	var value any = object
+	for _, key := range path {
+		fields, _ := value.(map[string]any)
+		value = fields[key]
+	}
+	list, _ := value.([]any)
+	for _, item := range list {
+		if fields, ok := item.(map[string]any); ok {
+			all = append(all, fields)
+		}
+	}
+	return all
 }

@@ -63,15 +63,7 @@ func read(e *yamldoc.Error) Error {
 }
 
 // Parse reads one document. A document of comments only has neither root nor errors.
-func Parse(text yamldoc.Document) Document {
-	if root := parsePlain(text); root != nil {
-		return Document{Root: root}
-	}
-	return parseAny(text)
-}
-
-// parseAny is Parse by the parser of all of YAML.
-func parseAny(text yamldoc.Document) (doc Document) {
+func Parse(text yamldoc.Document) (doc Document) {
 	y, errs := text.ParseStrict()
 	for _, e := range errs {
 		doc.Errs = append(doc.Errs, read(e))

@@ -1,0 +1,257 @@
+package plan
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// offering is a ResourceSlice of node a with some devices.
+func offering(devices string) string {
+	return fmt.Sprintf("{apiVersion: resource.k8s.io/v1, kind: ResourceSlice, metadata: {name: a}, spec: {driver: "+
+		"gpu.example.com, nodeName: a, pool: {name: a, generation: 1, resourceSliceCount: 1}, devices: [%s]}}", devices)
+}
+
+// offeringTwice is one of two slices of its pool.
+func offeringTwice(devices string) string {
+	return strings.Replace(offering(devices), "resourceSliceCount: 1", "resourceSliceCount: 2", 1)
+}
+
+// claiming is the template of the claims that the pods of fitting have.
+func claiming(devices string) string {
+	return "{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: fabric, namespace: ml}, " +
+		"spec: {spec: {devices: " + devices + "}}}"
+}
+
+// requesting is a template of claims with one request of the class gpu.example.com.
+func requesting(more string) string {
+	return claiming("{requests: [{name: r, exactly: {deviceClassName: gpu.example.com" + more + "}}]}")
+}
+
+func selecting(t *testing.T, expression string) string {
+	t.Helper()
+	text, err := json.Marshal(expression)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ", selectors: [{cel: {expression: " + string(text) + "}}]"
+}
+
+// beta is an object of an earlier version.
+func beta(version, object string) string { return strings.Replace(object, "/v1,", "/"+version+",", 1) }
+
+// fitting is how many pods with claims of a template node a has devices for, and the notes.
+func fitting(t *testing.T, template string, objects ...string) (int64, string) {
+	t.Helper()
+	p := New([]*Job{of(t, "resources: {cpu: 1m, memory: 1Mi, claims: [fabric]}, workers: {replicas: 1}")})
+	read := inventory(t, append([]string{cpuNode("a"), gpuClass, template}, objects...)...)
+	claims := read.devices.claimsOf(p.Jobs[0].PodSets[0].pod, nil)
+	count, _ := read.devices.room(read.nodes[0].Node, claims.own, 9)
+	return count, strings.Join(claims.notes, "; ")
+}
+
+// TestAllocate: what decides about the devices of a claim beside its class.
+func TestAllocate(t *testing.T) {
+	t.Parallel()
+	const (
+		all     = ", allocationMode: All"
+		tainted = "{name: a, taints: [{key: broken, value: fan, effect: NoExecute}]}"
+		three   = "{name: a}, {name: b}, {name: c}"
+		apart   = "{name: a, nodeName: a}, {name: b, nodeName: b}, {name: c, allNodes: true}"
+		other   = "nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, " +
+			"operator: In, values: [b]}]}]}"
+		part = "{name: %s, consumesCounters: [{counterSet: g, counters: {memory: {value: 15Gi}}}]}, "
+	)
+	roots := func(each ...string) string {
+		var devices []string
+		for i, root := range each {
+			devices = append(devices,
+				fmt.Sprintf("{name: d%d, attributes: {gpu.example.com/root: {string: %s}}}", i, root))
+		}
+		return offering(strings.Join(devices, ", "))
+	}
+	both := func(constraint string) string {
+		return claiming("{requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}, {name: s, exactly: " +
+			"{deviceClassName: gpu.example.com}}], constraints: [{" + constraint + "}]}")
+	}
+	rooted := selecting(t, "device.attributes['gpu.example.com'].root == 'p'")
+	counters := strings.Replace(offeringTwice(""), "devices: []",
+		"sharedCounters: [{name: g, counters: {memory: {value: 40Gi}}}]", 1)
+	parts := offeringTwice(fmt.Sprintf(part+part+part, "a", "b", "c"))
+	for name, c := range map[string]struct {
+		template string
+		objects  []string
+		want     int64
+	}{
+		"one each":             {requesting(""), []string{offering(three)}, 3},
+		"two each":             {requesting(", count: 2"), []string{offering(three)}, 1},
+		"v1beta2":              {beta("v1beta2", requesting("")), []string{beta("v1beta2", offering(three))}, 3},
+		"a slice is missing":   {requesting(""), []string{offeringTwice(three)}, 0},
+		"a generation ends":    {requesting(""), []string{offering(three), newer(offering("{name: d}"))}, 1},
+		"bound on a condition": {requesting(""), []string{offering("{name: a, bindingConditions: [ready]}")}, 0},
+		"a taint":              {requesting(""), []string{offering(tainted)}, 0},
+		"a toleration": {
+			requesting(", tolerations: [{key: broken, operator: Exists}]"), []string{offering(tainted)}, 1,
+		},
+		"a toleration of another value": {
+			requesting(", tolerations: [{key: broken, value: pump}]"), []string{offering(tainted)}, 0,
+		},
+		"all":                   {requesting(all), []string{offering(three)}, 1},
+		"all of none":           {requesting(all), nil, 0},
+		"all, and one is taken": {requesting(all), []string{slice("a", "gpu.example.com", 2), held("a", 1)}, 0},
+		"all of an incomplete pool": {
+			requesting(all),
+			[]string{offeringTwice(three), strings.Replace(offering(three), "pool: {name: a", "pool: {name: b", 1)},
+			0,
+		},
+		"access of an administrator": {
+			requesting(", adminAccess: true"), []string{slice("a", "gpu.example.com", 1), held("a", 0)}, 9,
+		},
+		"alternatives": {
+			claiming("{requests: [{name: r, firstAvailable: [{name: many, deviceClassName: gpu.example.com, " +
+				"allocationMode: ExactCount, count: 2}, {name: few, deviceClassName: gpu.example.com, " +
+				"allocationMode: ExactCount, count: 1}]}]}"), []string{offering(three)}, 2,
+		},
+		"one root": {
+			both("matchAttribute: gpu.example.com/root"), []string{roots("p", "q", "p", "q", "p")}, 2,
+		},
+		"a root of one": {
+			both("matchAttribute: gpu.example.com/root, requests: [r]"), []string{roots("p", "q")}, 1,
+		},
+		"no such attribute": {both("matchAttribute: gpu.example.com/other"), []string{roots("p", "p")}, 0},
+		"a choice for the later request": {
+			claiming("{requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}, {name: s, exactly: " +
+				"{deviceClassName: gpu.example.com" + rooted + "}}]}"), []string{roots("p", "q")}, 1,
+		},
+		"partitions": {requesting(""), []string{parts, counters}, 2},
+		"a partition is taken": {
+			requesting(""), []string{parts, counters, strings.Replace(held("a", 2), "gpu-2", "c", 1)}, 1,
+		},
+		"v1beta1": {
+			beta("v1beta1", claiming("{requests: [{name: r, deviceClassName: gpu.example.com"+rooted+"}]}")),
+			[]string{beta("v1beta1", offering("{name: a, basic: {attributes: {root: {string: p}}}}, {name: b, basic: "+
+				"{attributes: {root: {string: q}}}}"))},
+			1,
+		},
+		"devices of nodes": {
+			requesting(""),
+			[]string{strings.Replace(offering(apart), "nodeName: a, pool", "perDeviceNodeSelection: true, pool", 1)},
+			2,
+		},
+		"devices of other nodes": {
+			requesting(""), []string{strings.Replace(offering(three), "nodeName: a, pool", other+", pool", 1)}, 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, notes := fitting(t, c.template, c.objects...); got != c.want || notes != "" {
+				t.Errorf("%d pods, want %d; notes %s", got, c.want, notes)
+			}
+		})
+	}
+}
+
+func newer(slice string) string { return strings.Replace(slice, "generation: 1", "generation: 2", 1) }
+
+// TestSelectors: expressions have the values that they have in CEL.
+func TestSelectors(t *testing.T) {
+	t.Parallel()
+	const device = "{name: a, attributes: {model: {string: H100}, gpu.example.com/cores: {int: 8}, " +
+		"other.example.com/nvlink: {bool: true}, driverVersion: {version: 10.2.0}}, capacity: {memory: {value: 80Gi}}}"
+	short := strings.NewReplacer("A.", `device.attributes["gpu.example.com"].`, "C.",
+		"device.capacity['gpu.example.com'].", "O.", "device.attributes['other.example.com'].")
+	for expression, want := range map[string]bool{
+		"device.driver == 'gpu.example.com'":                   true,
+		"device.driver != 'gpu.example.com'":                   false,
+		`A.model == "H100" && A.cores >= 8`:                    true,
+		"!(A.model == 'H100') || O.nvlink":                     true,
+		"A.cores < 8 || A.cores > 8":                           false,
+		"A.cores == -8":                                        false,
+		"device.attributes['gpu.example.com']['cores'] <= 8":   true,
+		"A.model.lowerAscii().matches('^h[0-9]+$')":            true,
+		"A.model.startsWith('H') && A.model.endsWith('00')":    true,
+		"A.model.contains('200')":                              false,
+		"A.driverVersion.isGreaterThan(semver('9.9.9'))":       true,
+		"A.driverVersion == semver('10.2.0')":                  true,
+		"A.driverVersion.isLessThan(semver('10.2.0'))":         false,
+		"C.memory.isLessThan(quantity('81Gi'))":                true,
+		"C.memory.compareTo(quantity('80Gi')) >= 0":            true,
+		"has(A.model) && !has(A.other)":                        true,
+		"device.driver == 'other' && A.other == 1":             false,
+		"A.other == 1 && device.driver == 'other'":             false,
+		"A.other == 1 || A.model == 'H100'":                    true,
+		"A.other == 1 && A.model == 'H100'":                    false, // an error
+		"A.model == 'H100' ||\n A.other == 1":                  true,
+		"A.model == 'H\\x3100'":                                true,
+		"A.model == 'it\\'s' || A.model == \"it's\"":           false,
+		"O.cores == 8 || true":                                 true,
+		"A.model < 'H2' && A.model == A.model && A.model != 8": true,
+	} {
+		t.Run(expression, func(t *testing.T) {
+			t.Parallel()
+			count, notes := fitting(t, requesting(selecting(t, short.Replace(expression))), offering(device))
+			if (count > 0) != want || notes != "" {
+				t.Errorf("%d devices, want %t; notes %s", count, want, notes)
+			}
+		})
+	}
+}
+
+// TestUnsupported: a note names what plan does not evaluate, so that nobody takes the plan for the scheduler's answer.
+func TestUnsupported(t *testing.T) {
+	t.Parallel()
+	selector := func(expression, why string) (string, string) {
+		return requesting(selecting(t, expression)), "the selector " + expression + " (" + why + ")"
+	}
+	const syntax = "its syntax is not supported"
+	for _, c := range [][]string{
+		pair(selector("'model' in device.attributes['d']", syntax)),
+		pair(selector("device.driver == 'a' ? true : false", syntax)),
+		pair(selector("device.driver + 'a' == 'b'", syntax)),
+		pair(selector("device.driver ==", syntax)),
+		pair(selector("device.driver == 'a", "a string in it is not supported")),
+		pair(selector("true // always", "comments and strings of several lines are not supported")),
+		pair(selector("device.attributes['d'].n == 1.5", "null and numbers with a point are not supported")),
+		pair(selector("size(device.driver) == 1", "the function size is not supported")),
+		pair(selector("cel.bind(a, true, a)", "the function bind is not supported")),
+		pair(selector("device.allowMultipleAllocations",
+			"only driver, attributes and capacity of a device are supported")),
+		pair(requesting(", allocationMode: Some"), "the allocation mode Some"),
+		pair(requesting(", capacity: {requests: {memory: 1Gi}}"), "a request for a share of a device's capacity"),
+		pair(claiming("{requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}], constraints: "+
+			"[{distinctAttribute: d/root}]}"), "a constraint without matchAttribute"),
+	} {
+		want := "ResourceClaimTemplate fabric has " + c[1] +
+			", which plan does not evaluate: its devices are not counted"
+		if _, got := fitting(t, c[0], offering("{name: a}")); got != want {
+			t.Errorf("notes %s, want %s", got, want)
+		}
+	}
+}
+
+func pair(first, second string) []string { return []string{first, second} }
+
+// TestSelectorErrors: a device for which an expression has no value is an error, as it is in kube-scheduler.
+func TestSelectorErrors(t *testing.T) {
+	t.Parallel()
+	for expression, want := range map[string]string{
+		"device.attributes['d'].model == 'H100'":      "no such key: attributes d model",
+		"device.capacity['d'].memory == quantity('')": "no such key: capacity d memory",
+		"device.driver":              "an operator or a function does not fit the type of its operand",
+		"device.driver > 1":          "an operator or a function does not fit the type of its operand",
+		"device.driver && true":      "an operator or a function does not fit the type of its operand",
+		"!device.driver":             "an operator or a function does not fit the type of its operand",
+		"device.driver.matches(1)":   "an operator or a function does not fit the type of its operand",
+		"device.driver.matches('(')": "error parsing regexp: missing closing ): `(`",
+	} {
+		p := New([]*Job{of(t, "resources: {cpu: 1m, memory: 1Mi, claims: [fabric]}, workers: {replicas: 1}")})
+		read := inventory(t, cpuNode("a"), gpuClass, requesting(selecting(t, expression)), offering("{name: a}"))
+		claims := read.devices.claimsOf(p.Jobs[0].PodSets[0].pod, nil)
+		_, why := read.devices.room(read.nodes[0].Node, claims.own, 9)
+		want = "claim ml/fabric, request r: the selector " + expression + ", device a: " + want
+		if len(why) != 1 || why[0] != want {
+			t.Errorf("%q, want %q", why, want)
+		}
+	}
+}

@@ -82,11 +82,16 @@ GOLDEN = $(shell grep -rlE 'golden[.](Open|Transcripts)\>|"TEGEN_UPDATE"' --incl
 	--exclude-dir=rendezvous --exclude-dir=scheduler . | xargs -n 1 dirname | sort -u)
 
 .PHONY: golden
-golden: ## Rewrite the golden files; read the difference before committing it
+golden: ## Rewrite the golden files, and print how objects with digests differ; read it all before committing
 	TEGEN_UPDATE=1 go test ./schema -run GoldenDefinitions -count=1 # the others are made with them
 	TEGEN_UPDATE=1 go test $(GOLDEN) -run 'Golden|Script' -count=1
 	cd rendezvous && TEGEN_UPDATE=1 go test ./cmd/... ./etcdv3 ./torchetcd -run 'Golden|Script' -count=1
 	cd scheduler && TEGEN_UPDATE=1 go test ./gang/gangcache -run 'Golden|Script' -count=1
+	@git diff --quiet HEAD -- golden/objects.txt || test/cases/difference.sh
+
+.PHONY: golden-diff
+golden-diff: ## Print how objects with digests differ from those that the commit BASE (default HEAD) renders
+	@test/cases/difference.sh $(BASE)
 
 .PHONY: crds
 crds: ## Fetch the CRDs of other projects that the tests evaluate by, into a cache (90 MB of Go modules at first)

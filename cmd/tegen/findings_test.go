@@ -23,8 +23,8 @@ func TestFindings(t *testing.T) {
 	atRoot(t)
 	t.Setenv("GITHUB_WORKSPACE", "")
 	schema := findingsSchema(t)
-	files := cases(t, "invalid")
-	for i, file := range cases(t, "valid") {
+	files := fixtures(t, "invalid")
+	for i, file := range fixtures(t, "valid") {
 		if i%12 == 0 {
 			files = append(files, file)
 		}

@@ -4,26 +4,18 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/test/cases"
 )
 
 // The repository's root: fixtures name their files relative to it, as a person's command line would.
 const root = "../.."
-
-// overlays that every fixture is rendered with; base means without one.
-var overlays = []string{"base", "kind", "eks"}
-
-// overlaid are the fixtures that show what an overlay changes: resources, placement, storage, identity, images, gangs.
-// The others' renderings with overlays are checked and not kept.
-var overlaid = []string{
-	"checkpoint-etcd", "gang-kueue", "gang-volcano", "horovod-job-minimal", "identity-irsa", "imagenet", "minimal",
-	"mxnet-job-servers", "network", "placement", "storage-efs", "storage-two-volumes", "suspend-checkpoint",
-}
 
 // tegen runs the program in this process, in the repository's root.
 func tegen(stdin string, args ...string) (stdout, stderr string, code int) {
@@ -37,7 +29,7 @@ func atRoot(t *testing.T) {
 	t.Chdir(root)
 }
 
-func cases(t *testing.T, kind string) []string {
+func fixtures(t *testing.T, kind string) []string {
 	t.Helper()
 	files, err := filepath.Glob("fixtures/" + kind + "/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -48,7 +40,7 @@ func cases(t *testing.T, kind string) []string {
 
 func renderArgs(t *testing.T, file, overlay string) []string {
 	t.Helper()
-	if overlay == "base" {
+	if overlay == cases.Base {
 		return []string{"render", file}
 	}
 	return []string{"render", file, "--overlay", golden.Overlay(t, ".", overlay)}
@@ -59,19 +51,20 @@ func caseName(file string) string { return strings.TrimSuffix(filepath.Base(file
 func TestGolden(t *testing.T) {
 	atRoot(t)
 	files := golden.Open(t, "golden")
-	valid := cases(t, "valid")
+	valid := fixtures(t, "valid")
 	if len(valid) < 20 {
 		t.Errorf("%d valid fixtures: want at least 20", len(valid))
 	}
 	for _, file := range valid {
-		for _, overlay := range overlays {
-			t.Run(caseName(file)+"/"+overlay, func(t *testing.T) {
+		for _, overlay := range cases.Overlays {
+			c := cases.Case{Fixture: caseName(file), Overlay: overlay}
+			t.Run(c.String(), func(t *testing.T) {
 				out, msg, code := tegen("", renderArgs(t, file, overlay)...)
 				if code != cli.ExitOK || msg != "" && !strings.Contains(msg, ": note: ") {
 					t.Fatalf("exit %d:\n%s", code, msg)
 				}
-				if overlay == "base" || slices.Contains(overlaid, caseName(file)) {
-					files.Compare(t, caseName(file)+"/"+overlay+".yaml", []byte(out))
+				if c.Golden() {
+					compare(t, files, c, out)
 				} else if _, msg, code := tegen(out, "check", "-"); code != cli.ExitOK {
 					t.Errorf("check: exit %d:\n%s", code, msg)
 				}
@@ -79,22 +72,44 @@ func TestGolden(t *testing.T) {
 		}
 		files.Orphans(t, caseName(file))
 	}
-	folders, err := os.ReadDir("golden")
+	files.OrphanObjects(t)
+	folders, err := filepath.Glob("golden/*/")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range folders {
-		if _, err := os.Stat("fixtures/valid/" + f.Name() + ".yaml"); err != nil && f.Name() != "invalid" &&
-			!strings.HasPrefix(f.Name(), installGolden) {
-			files.Orphans(t, f.Name())
+		f = filepath.Base(f)
+		if _, err := os.Stat("fixtures/valid/" + f + ".yaml"); err != nil && f != "invalid" &&
+			!strings.HasPrefix(f, installGolden) {
+			files.Orphans(t, f)
 		}
+	}
+}
+
+// compare compares the rendering of a case with its golden file or its digests, and with what other tests take for it.
+func compare(t *testing.T, files *golden.Dir, c cases.Case, out string) {
+	t.Helper()
+	if c.InFull() {
+		files.Compare(t, c.String()+".yaml", []byte(out))
+	} else {
+		files.CompareObjects(t, c.String(), []byte(out))
+		if strings.Contains(out, "tegen-rendezvous") {
+			t.Errorf("add %s to inFull in test/cases/full.go: the tests of tegen-rendezvous read what runs it", c)
+		}
+	}
+	same, err := c.Render(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(out, string(same)); diff != "" {
+		t.Errorf("test/cases renders other objects (-tegen render +cases):\n%s", diff)
 	}
 }
 
 func TestGoldenInvalid(t *testing.T) {
 	atRoot(t)
 	files := golden.Open(t, "golden")
-	invalid := cases(t, "invalid")
+	invalid := fixtures(t, "invalid")
 	if len(invalid) < 60 {
 		t.Errorf("%d invalid fixtures: want at least 60", len(invalid))
 	}

@@ -67,7 +67,7 @@ func TestRunbookCommands(t *testing.T) {
 	atRoot(t)
 	var script strings.Builder
 	seen := map[string]int{}
-	for i, file := range cases(t, "valid") {
+	for i, file := range fixtures(t, "valid") {
 		others := []string{"base/flux", "kind/kubectl", "eks/argocd"} // one of them for each fixture
 		for _, with := range []string{"base/kubectl", others[i%len(others)]} {
 			overlay, with, _ := strings.Cut(with, "/")

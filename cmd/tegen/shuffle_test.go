@@ -12,7 +12,7 @@ import (
 // overlay and without.
 func TestShuffledFiles(t *testing.T) {
 	atRoot(t)
-	files := cases(t, "valid")
+	files := fixtures(t, "valid")
 	for _, overlay := range [][]string{nil, {"--overlay", golden.Overlay(t, ".", "eks")}} {
 		var want string
 		for seed := range uint64(2) {

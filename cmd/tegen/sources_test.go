@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/internal/cli"
 )
 
 // sources are the examples that fixtures are taken from.
@@ -239,7 +241,11 @@ func TestSources(t *testing.T) {
 			}
 			c.objects = strings.ReplaceAll(c.objects, pair[0], pair[1])
 		}
-		rendered := objects(t, content(t, "golden/"+c.fixture+"/base.yaml"))
+		out, msg, code := tegen("", "render", "fixtures/valid/"+c.fixture+".yaml")
+		if code != cli.ExitOK {
+			t.Fatalf("exit %d:\n%s", code, msg)
+		}
+		rendered := objects(t, out)
 		for id, want := range objects(t, c.objects) {
 			got := rendered[id]
 			if got == nil {

@@ -2,7 +2,6 @@ package admission
 
 import (
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,19 +13,20 @@ import (
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/test/cases"
 )
 
 // TestTemplates: the paths that follow from the Go types are those where workloads say that their templates are, for
-// every golden object.
+// every rendered object.
 func TestTemplates(t *testing.T) {
 	paths := map[string][]string{} // by apiVersion and kind
 	for _, at := range allTemplates() {
 		apiVersion, kind := at.gvk.ToAPIVersionAndKind()
 		paths[apiVersion+" "+kind] = append(paths[apiVersion+" "+kind], strings.Join(at.path, "."))
 	}
-	files, err := filepath.Glob("../../golden/*/*.yaml")
+	files, err := cases.Write("../..", t.TempDir())
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
+		t.Fatalf("no files: %v", err)
 	}
 	seen := map[string]bool{}
 	for _, file := range files {
@@ -36,7 +36,7 @@ func TestTemplates(t *testing.T) {
 		}
 		objects, err := manifest.Read(file, text)
 		if err != nil {
-			continue // a golden file of something else
+			continue // an installation
 		}
 		for _, o := range objects {
 			gvk, err := manifest.GVK(o)
@@ -58,7 +58,7 @@ func TestTemplates(t *testing.T) {
 		"v1 Pod", "batch/v1 Job", "jobset.x-k8s.io/v1alpha2 JobSet", "batch.volcano.sh/v1alpha1 Job",
 	} {
 		if !seen[key] {
-			t.Errorf("no golden object is a %s", key)
+			t.Errorf("no rendered object is a %s", key)
 		}
 	}
 }

@@ -1,17 +1,12 @@
 package apis
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/itchyny/gojq"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 )
 
@@ -98,38 +93,6 @@ func TestWrittenByOthers(t *testing.T) {
 	}
 }
 
-// TestQueuedKinds: whatever kind is rendered into a queue of Kueue's, what Kueue writes into it is known.
-func TestQueuedKinds(t *testing.T) {
-	known := map[schema.GroupKind]bool{}
-	for _, w := range WrittenByOthers() {
-		known[w.GroupKind] = true
-	}
-	files, err := filepath.Glob("../../golden/*/base.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no goldens: %v", err)
-	}
-	queued := 0
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, object := range documents(t, text) {
-			u := unstructured.Unstructured{Object: object}
-			if u.GetLabels()["kueue.x-k8s.io/queue-name"] == "" {
-				continue
-			}
-			queued++
-			if k := u.GroupVersionKind().GroupKind(); !known[k] {
-				t.Errorf("%s: %s is in a queue: add what Kueue writes into it to WrittenByOthers", file, k)
-			}
-		}
-	}
-	if queued == 0 {
-		t.Error("no golden is in a queue")
-	}
-}
-
 // without deletes the fields of an object that others write.
 func without(t *testing.T, object map[string]any) map[string]any {
 	t.Helper()
@@ -151,20 +114,4 @@ func without(t *testing.T, object map[string]any) map[string]any {
 		}
 	}
 	return object
-}
-
-func documents(t *testing.T, text []byte) (all []map[string]any) {
-	t.Helper()
-	for _, doc := range bytes.Split(text, []byte("\n---\n")) {
-		var object map[string]any
-		asJSON, err := yaml.YAMLToJSON(doc)
-		if err == nil {
-			err = json.Unmarshal(asJSON, &object)
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, object)
-	}
-	return all
 }

@@ -17,7 +17,10 @@ import (
 // Dir is a directory of golden files.
 type Dir struct {
 	root string
-	seen map[string]bool
+	seen map[string]bool // files that a test compared with
+
+	objects     map[string][]string // lines of objects.txt, by case; nil until they are read
+	seenObjects map[string]bool
 }
 
 // Open returns the golden files below root.
@@ -29,7 +32,7 @@ func Open(t testing.TB, root string) *Dir {
 	if !strings.Contains(t.Name(), "Golden") && !strings.Contains(t.Name(), "Script") {
 		t.Fatal("'make golden' runs the tests whose names have Golden or Script in them: name this one so")
 	}
-	return &Dir{root: root, seen: map[string]bool{}}
+	return &Dir{root: root, seen: map[string]bool{}, seenObjects: map[string]bool{}}
 }
 
 func updating() bool { return os.Getenv("TEGEN_UPDATE") == "1" }
@@ -63,10 +66,8 @@ func (d *Dir) Compare(t testing.TB, name string, got []byte) {
 // where only some of a test's cases run: the files of the others are no orphans.
 func (d *Dir) Orphans(t testing.TB, sub string) {
 	t.Helper()
-	for _, name := range []string{"test.run", "test.skip"} {
-		if f := flag.Lookup(name); f != nil && strings.Contains(f.Value.String(), "/") {
-			return
-		}
+	if partial() {
+		return
 	}
 	err := filepath.WalkDir(filepath.Join(d.root, sub), func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() {
@@ -85,4 +86,14 @@ func (d *Dir) Orphans(t testing.TB, sub string) {
 	if err != nil {
 		t.Error(err)
 	}
+}
+
+// partial reports whether flags select some of a test's cases.
+func partial() bool {
+	for _, name := range []string{"test.run", "test.skip"} {
+		if f := flag.Lookup(name); f != nil && strings.Contains(f.Value.String(), "/") {
+			return true
+		}
+	}
+	return false
 }

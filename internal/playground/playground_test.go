@@ -12,6 +12,7 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 
 	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/test/cases"
 )
 
 const root = "../.."
@@ -57,7 +58,11 @@ func TestValid(t *testing.T) {
 		if mistakes := lines(got.Findings, "error"); mistakes != "" {
 			t.Errorf("%s: %s", name, mistakes)
 		}
-		if diff := cmp.Diff(read(t, filepath.Join(root, "golden", name, "base.yaml")), got.Objects); diff != "" {
+		want, err := cases.Case{Fixture: name, Overlay: cases.Base}.Render(root)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(string(want), got.Objects); diff != "" {
 			t.Errorf("%s: objects (-render +playground):\n%s", name, diff)
 		}
 		if drawn := strings.HasPrefix(got.Graph, "<svg "); drawn == (got.NoGraph != "") {

@@ -14,13 +14,14 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/test/cases"
 )
 
 // TestObjectLines holds the reading of lines against a parser, over everything that is rendered.
 func TestObjectLines(t *testing.T) {
-	files, err := filepath.Glob("../../golden/*/*.yaml")
+	files, err := cases.Write("../..", t.TempDir())
 	if err != nil || len(files) < 100 {
-		t.Fatalf("%d goldens: %v", len(files), err)
+		t.Fatalf("%d files: %v", len(files), err)
 	}
 	for _, file := range files {
 		text, err := os.ReadFile(file)

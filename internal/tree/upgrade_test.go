@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tegen-dev/tegen/internal/render"
+	"github.com/tegen-dev/tegen/test/cases"
 )
 
 // workloadText is a Job as the encoder prints it, with a record where there is a version.
@@ -126,11 +127,11 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// TestRecord: what is taken out of an object and put in again is where the encoder has put it, in all golden files.
+// TestRecord: what is taken out of an object and put in again is where the encoder has put it, in all cases.
 func TestRecord(t *testing.T) {
-	files, err := filepath.Glob("../../golden/*/*.yaml")
+	files, err := cases.Write("../..", t.TempDir())
 	if err != nil || len(files) == 0 {
-		t.Fatalf("no golden files: %v", err)
+		t.Fatalf("no files: %v", err)
 	}
 	found := 0
 	for _, file := range files {
@@ -150,6 +151,6 @@ func TestRecord(t *testing.T) {
 		}
 	}
 	if found < 100 {
-		t.Errorf("%d objects in %d golden files alone have a record", found, len(files))
+		t.Errorf("%d objects in %d files alone have a record", found, len(files))
 	}
 }

@@ -1,4 +1,4 @@
-// Package conformance checks the rendered manifests under golden against two
+// Package conformance checks everything that the golden files hold against two
 // evaluators that share no code with tegen: the schemas of one Kubernetes release,
 // through kubeconform, and the practices kube-score knows. The golden
 // comparison says that output did not change; this says that it is right.
@@ -20,12 +20,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/test/cases"
 )
 
 const (
-	root      = "../.."
-	goldenDir = root + "/golden"
+	root = "../.."
 
 	// Each mod file pins its own graph; its head says why it stands apart.
 	toolsMod   = root + "/tools.mod"
@@ -139,7 +138,7 @@ func (f finding) String() string {
 
 func TestGolden(t *testing.T) {
 	requireConformance(t)
-	files, err := golden.Rendered(goldenDir)
+	files, err := cases.Write(root, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +173,7 @@ func TestGolden(t *testing.T) {
 		return // a file that was not scored may be the one that needs a row
 	}
 	for _, a := range stale {
-		t.Errorf("accepted row {%s %s %q} is stale: no golden triggers it; remove it", a.check, a.kind, a.component)
+		t.Errorf("accepted row {%s %s %q} is stale: no case triggers it; remove it", a.check, a.kind, a.component)
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/crds"
 	"github.com/tegen-dev/tegen/internal/crds/celrules"
-	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/manifest"
+	"github.com/tegen-dev/tegen/test/cases"
 	"github.com/tegen-dev/tegen/test/upstream"
 )
 
@@ -44,11 +44,11 @@ func groupsOfKinds(builtIn bool) (groups []string) {
 	return groups
 }
 
-// TestCustomResources holds every custom resource of the goldens against every
+// TestCustomResources holds every custom resource of the cases against every
 // definition of its version: what would be dropped, what refused, the rules in
 // CEL. It needs no tool and no network, so it runs with every other test.
 func TestCustomResources(t *testing.T) {
-	files, err := golden.Rendered(goldenDir)
+	files, err := cases.Write(root, t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestCustomResources(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(resources) == 0 {
-		t.Errorf("no custom resource in %d goldens: nothing would be evaluated", len(files))
+		t.Errorf("no custom resource in %d files: nothing would be evaluated", len(files))
 	}
 	own, err := crds.ReadDir(ownCRDs)
 	if err != nil {

@@ -1,4 +1,4 @@
-// Package bundles holds every golden manifest against a real API server, which
+// Package bundles applies every case of the golden files to a real API server, which
 // tells what comparing files and reading schemas cannot: that each object is
 // accepted as it is printed, that applying a bundle again changes nothing, and
 // that namespaces enforcing the restricted Pod Security Standard admit its pods.
@@ -27,8 +27,7 @@ import (
 )
 
 const (
-	root      = "../../.."
-	goldenDir = root + "/golden"
+	root = "../../.."
 	// ownCRDs are the definitions that tegen brings along.
 	ownCRDs = root + "/overlays/crds"
 )
@@ -89,7 +88,7 @@ func TestBundles(t *testing.T) {
 	if os.Getenv("TEGEN_E2E") != "1" {
 		t.Skip("starts a control plane: set TEGEN_E2E=1, as make e2e does")
 	}
-	all, err := readBundles(goldenDir)
+	all, err := readBundles(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,11 +111,11 @@ func TestBundles(t *testing.T) {
 	}
 	for gv, reason := range unserved {
 		if s.skipped[reason] == nil {
-			t.Errorf("no golden is of %s any more: its row in unserved is stale", gv)
+			t.Errorf("no case is of %s any more: its row in unserved is stale", gv)
 		}
 	}
 	if s.counts.alone == 0 {
-		t.Error("no golden of an overlay has bare pods: nothing shows that Flux can apply them")
+		t.Error("no case of an overlay has bare pods: nothing shows that Flux can apply them")
 	}
 	closing := s.counts.String() + s.unapplied()
 	if t.Failed() {
@@ -127,7 +126,7 @@ func TestBundles(t *testing.T) {
 
 // TestRows keeps the reasons from becoming empty words, and rows from outliving their cases.
 func TestRows(t *testing.T) {
-	all, err := readBundles(goldenDir)
+	all, err := readBundles(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}

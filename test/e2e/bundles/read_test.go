@@ -8,13 +8,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/tegen-dev/tegen/internal/golden"
+	"github.com/tegen-dev/tegen/test/cases"
 	"github.com/tegen-dev/tegen/test/e2e/objects"
 )
 
-// bundle is one golden: a case as it is rendered for an overlay.
+// bundle is a case as it is rendered for an overlay.
 type bundle struct {
-	file     string // golden/minimal/base.yaml
+	file     string // minimal/base.yaml
 	testCase string // minimal
 	overlay  string // base
 	objects  []*object
@@ -58,19 +58,19 @@ func (b *bundle) accounts(namespace string) []string {
 	return slices.Compact(names)
 }
 
-// object is one document of a golden.
+// object is one document of a bundle.
 type object = objects.Object
 
-// readBundles reads every golden, in the order of their names.
+// readBundles renders every case to a file below dir, in the order of their names.
 func readBundles(dir string) ([]*bundle, error) {
-	files, err := golden.Rendered(dir)
+	files, err := cases.Write(root, dir)
 	if err != nil {
 		return nil, err
 	}
 	var all []*bundle
 	for _, file := range files {
 		b := &bundle{
-			file:     strings.TrimPrefix(filepath.ToSlash(file), root+"/"),
+			file:     strings.TrimPrefix(file, dir+"/"),
 			testCase: filepath.Base(filepath.Dir(file)),
 			overlay:  strings.TrimSuffix(filepath.Base(file), ".yaml"),
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -22,6 +20,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/render"
 	tegen "github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/test/cases"
 	"github.com/tegen-dev/tegen/test/cluster"
 	"github.com/tegen-dev/tegen/test/e2e/objects"
 )
@@ -90,15 +89,15 @@ func (p *place) enter(namespace string) {
 	})
 }
 
-// golden reads the objects of a golden file, as they are.
+// golden is the objects of a fixture, which a golden file or the digests of golden/objects.txt hold, as they are.
 func (p *place) golden(name string) []*unstructured.Unstructured {
 	p.Helper()
-	file := filepath.Join(root, "golden", name, "base.yaml")
-	text, err := os.ReadFile(file)
+	c := cases.Case{Fixture: name, Overlay: cases.Base}
+	text, err := c.Render(root)
 	if err != nil {
 		p.Fatal(err)
 	}
-	return p.read(file, text)
+	return p.read(c.String(), text)
 }
 
 // rendered is what a job becomes: its spec, in the flow style or indented by two.

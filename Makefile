@@ -1,5 +1,5 @@
 # Everything that is done here more than once. Tools are pinned in mod files of their own, so that none of them is part
-# of the product's dependencies: tools.mod, score.mod, test/conformance/schemas.mod.
+# of the product's dependencies: tools.mod, score.mod, test/gotestsum.mod, test/conformance/schemas.mod.
 TOOLS := go tool -modfile=tools.mod
 
 # The products, each a Go module that needs none of the others.
@@ -11,8 +11,9 @@ each = for module in $(MODULES); do (cd $$module && $(1)) || failed=1; done; exi
 # $(call gotest,MODULES,ARGUMENTS) runs tests of modules and lists at the end what was skipped, and why. The timeout is
 # for a machine at a load of 10. -vet=off, because vet analyzes all dependencies too: "make lint" runs the same
 # analyzers once, with the linter govet.
-gotest = $(TOOLS) gotestsum --format $(FORMAT) --raw-command -- sh -c 'for module in $(1); do \
-	(cd $$module && go test -json -vet=off -timeout 60m $(2)) || failed=1; done; exit $${failed:-0}'
+gotest = go tool -modfile=test/gotestsum.mod gotestsum --format $(FORMAT) --raw-command -- \
+	sh -c 'for module in $(1); do (cd $$module && go test -json -vet=off -timeout 60m $(2)) || failed=1; done; \
+	exit $${failed:-0}'
 FORMAT := pkgname
 
 # As the tests of real programs are run: a test's output is printed while it runs, so one package runs at a time.
@@ -57,14 +58,16 @@ e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about
 	test/node/run.sh $(if $(SCENARIOS),-test.run '^($(SCENARIOS))$$')
 
 .PHONY: e2e-gitops
+e2e-gitops: FORMAT := standard-verbose
 e2e-gitops: ## Run rendered jobs under the real Flux and Argo CD (Linux; builds both at first, then 8 minutes)
 	test/gitops/setup.sh
 	go run ./test/cluster/cmd/up --build source-controller kustomize-controller argocd jobset training-operator
-	TEGEN_GITOPS=1 TEGEN_GITOPS_JOBS=$(JOBS) go test -vet=off -v -count=1 -timeout 40m ./test/e2e/gitops
+	TEGEN_GITOPS=1 TEGEN_GITOPS_JOBS=$(JOBS) $(call talking,.,./test/e2e/gitops)
 
 .PHONY: e2e-operators
+e2e-operators: FORMAT := standard-verbose
 e2e-operators: ## Try rendered jobs under every controller that the cluster of KUBECONFIG has
-	TEGEN_OPERATORS=1 go test -vet=off -v -count=1 -timeout 90m ./test/e2e/operators
+	TEGEN_OPERATORS=1 $(call talking,.,-timeout 90m ./test/e2e/operators)
 
 # Those that test/cluster can start, on a control plane of their own.
 OPERATORS := jobset,trainer,training-operator,training-operator-1.8

@@ -348,7 +348,7 @@ func (p plan) build(ctx context.Context, progress io.Writer, missing []string) e
 	return nil
 }
 
-// BuildCommand builds a command of this module, such as "./cmd/tegen-scheduler", and returns its path, which other
+// BuildCommand builds a command of this module, such as "./cmd/tegen", and returns its path, which other
 // checkouts do not share. Within one process, every command is built once.
 func BuildCommand(ctx context.Context, progress io.Writer, pkg string) (string, error) {
 	commands.mu.Lock()
@@ -371,18 +371,9 @@ func BuildCommand(ctx context.Context, progress io.Writer, pkg string) (string, 
 		return "", fmt.Errorf("making the folder of commands: %w", err)
 	}
 	prune(cache, dir)
-	mod, err := os.ReadFile(env.GOMOD)
-	if err != nil {
-		return "", fmt.Errorf("reading the module's versions: %w", err)
-	}
-	// As the images have them.
-	ldflags := "-s -w"
-	if version := kubernetesVersion.FindSubmatch(mod); version != nil {
-		ldflags += versionFlags(version)
-	}
 	program := filepath.Join(dir, path.Base(pkg))
 	say(progress, "building %s (minutes with a cold build cache)", pkg)
-	if err := goBuild(ctx, root, program, pkg, "-ldflags", ldflags); err != nil {
+	if err := goBuild(ctx, root, program, pkg, "-ldflags", "-s -w"); err != nil {
 		return "", err
 	}
 	commands.built[pkg] = program

@@ -16,9 +16,6 @@ import (
 // GPU is the extended resource that Nodes gives to nodes.
 const GPU corev1.ResourceName = "nvidia.com/gpu"
 
-// RackLabel names the rack of a node.
-const RackLabel = "example.com/rack"
-
 // OutcomeAnnotation ends a running pod on a node that KWOK plays: as Succeeded with the value OutcomeSucceeded, as
 // Failed, exit code 1, with OutcomeFailed. It may be set on a running pod or stand in its template. Without it a pod
 // runs until it is deleted, the pods of Jobs included.
@@ -44,7 +41,6 @@ type NodeOptions struct {
 	Memory string              // a quantity, "1024Gi" by default
 	Pods   int                 // how many pods fit on a node, 110 by default
 	Labels map[string]string   // besides kubernetes.io/hostname, os and arch
-	Racks  int                 // nodes of a rack: those of one have one value of RackLabel; 0 for no racks
 	Taints []corev1.Taint      // they stay on the node, and AddNodes does not wait for them to go
 	Other  corev1.ResourceList // further resources
 }
@@ -102,9 +98,6 @@ func (o NodeOptions) node(i int) (*corev1.Node, error) {
 		corev1.LabelHostname: name, corev1.LabelOSStable: "linux", corev1.LabelArchStable: "amd64",
 		// The controller-manager would add these.
 		"beta.kubernetes.io/os": "linux", "beta.kubernetes.io/arch": "amd64",
-	}
-	if o.Racks > 0 {
-		labels[RackLabel] = fmt.Sprintf("rack-%d", i/o.Racks)
 	}
 	maps.Copy(labels, o.Labels)
 	now := metav1.Now()

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/tegen-dev/tegen/test/cluster"
+	"github.com/tegen-dev/tegen/test/slice"
 )
 
 const (
@@ -60,6 +61,9 @@ func each(t *testing.T, fixtures []*fixture, test func(*testing.T, *fixture)) {
 	if len(fixtures) == 0 {
 		t.Fatal("no fixture to test: nothing was compared")
 	}
+	all := len(fixtures)
+	fixtures = slices.DeleteFunc(slices.Clone(fixtures), func(f *fixture) bool { return !slice.Has(t, f.name) })
+	t.Logf("%d of %d fixtures are tested", len(fixtures), all)
 	todo := make(chan *fixture, len(fixtures))
 	for _, f := range fixtures {
 		todo <- f

@@ -20,6 +20,7 @@ import (
 
 	"github.com/tegen-dev/tegen/test/cluster"
 	"github.com/tegen-dev/tegen/test/gitops"
+	"github.com/tegen-dev/tegen/test/slice"
 )
 
 // atOnce is how many cases run side by side: most of their time they wait for a controller.
@@ -65,6 +66,7 @@ func TestGitOps(t *testing.T) {
 					continue
 				}
 				t.Run(c.row+"/"+r.Name(), func(t *testing.T) {
+					slice.Skip(t, c.row)
 					t.Parallel()
 					c.run(newPlace(t, lab, r, tegen, c.row))
 				})

@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"testing"
+
+	"github.com/tegen-dev/tegen/test/slice"
 )
 
 // atOnce is how many scenarios run side by side. They wait most of the time; where more of them start at once, two
@@ -46,6 +48,9 @@ func begin(t *testing.T) *world {
 	}
 	if w == nil {
 		t.Skip("runs containers on a real node: run make e2e-node")
+	}
+	if t.Name() != "TestSuspend" { // this one is in each run
+		slice.Skip(t, t.Name())
 	}
 	t.Parallel()
 	return w

@@ -76,6 +76,10 @@ OPERATORS := jobset,trainer,training-operator,training-operator-1.8
 e2e-operators-lab: ## Do so with a control plane that it starts, and all that is a Go module (Linux; minutes)
 	go run ./test/cluster/cmd/up --nodes 0 --operators $(OPERATORS) -- $(MAKE) e2e-operators
 
+.PHONY: proof
+proof: ## Run all tests there are, and print the tables of docs/proof.md with their results (hours; root on Debian 12)
+	go run ./test/proof $(if $(STEPS),-steps $(STEPS))
+
 .PHONY: e2e-kind
 e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and root)
 	test/node/kind.sh

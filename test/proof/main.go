@@ -173,7 +173,8 @@ func machine(ctx context.Context) string {
 
 // tested are the modules of the programs that tests run, whose versions the files of test/cluster pin.
 var tested = regexp.MustCompile(`(?m)^\s+(?:k8s\.io/kubernetes|go\.etcd\.io/etcd/server/v3|` +
-	`sigs\.k8s\.io/(?:jobset|kwok)|github\.com/(?:fluxcd/(?:kustomize|source)-controller|argoproj/argo-cd/v3|kubeflow/\S+)) v\S+`)
+	`sigs\.k8s\.io/(?:jobset|kwok)|github\.com/(?:fluxcd/(?:kustomize|source)-controller|argoproj/argo-cd/v3|` +
+	`kubeflow/\S+)) v\S+`)
 
 func versions() string {
 	var found []string

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,7 +18,6 @@ import (
 	"sync"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/etcdserver/api/v3rpc"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -35,19 +33,6 @@ func Main(e Embedded, in io.Reader, out io.Writer) error {
 	s, err := e.Open(ctx)
 	if err != nil {
 		return err
-	}
-	if filepath.IsAbs(e.Listen) {
-		_ = os.Remove(lineOf(e.Listen)) // of the process before this one, where that was killed
-		l, err := net.Listen("unix", lineOf(e.Listen))
-		if err != nil {
-			return errors.Join(fmt.Errorf("opening the line of transactions: %w", err), s.Close())
-		}
-		var serving sync.WaitGroup
-		serving.Go(func() { serveLine(l, v3rpc.NewQuotaKVServer(s.server.Server)) })
-		s.line = func() {
-			_ = l.Close()
-			serving.Wait()
-		}
 	}
 	if _, err := fmt.Fprintln(out, "ready"); err != nil {
 		return errors.Join(fmt.Errorf("saying that the store is open: %w", err), s.Close())

@@ -43,7 +43,6 @@ type supervisor struct {
 	socket string
 	own    string // directory that is removed at the end
 	child  *child
-	hangUp func() // closes connections to a process that has gone
 }
 
 // Open starts the process, and returns once the store answers, however long that takes while it advances.
@@ -62,13 +61,11 @@ func (p Process) Open(ctx context.Context) (*Store, error) {
 		s.child.end()
 		return nil, errors.Join(fmt.Errorf("opening the store in %s: %w", s.Dir, err), s.clear())
 	}
-	s.hangUp = useLine(client, lineOf(s.socket))
 	running, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	var tending sync.WaitGroup
 	tending.Go(func() { s.tend(running) })
 	return &Store{
 		Client: client,
-		line:   s.hangUp,
 		room:   sparing(lookAgain, func() error { return room(s.Dir) }),
 		after: func() error { // once the client has gone, or the server would wait for it
 			cancel()
@@ -225,7 +222,6 @@ func (s *supervisor) tend(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.hangUp()
 		s.Log.Error("store exited; restarting", zap.String("dir", s.Dir), zap.String("reason", s.child.reason()))
 		for pause := firstPause; ; pause = min(2*pause, longPause) {
 			select {

@@ -23,7 +23,6 @@ type Store struct {
 	*clientv3.Client
 	server *embed.Etcd
 	stop   func()       // ends what looks after the server
-	line   func()       // ends the line, on whichever side
 	after  func() error // ends the server's process
 	room   func() error // nil where the disk is not ours
 }
@@ -126,9 +125,6 @@ func old(version string) bool {
 func (s *Store) Close() error {
 	if s.stop != nil {
 		s.stop()
-	}
-	if s.line != nil {
-		s.line()
 	}
 	err := s.Client.Close()
 	if s.server != nil {

@@ -333,7 +333,8 @@ func (b *book) ClusterSelector() string {
 func (b *book) Kept() (kept []string) {
 	for _, obj := range b.objects {
 		m, err := meta.Accessor(obj)
-		if _, isNamespace := obj.(*corev1.Namespace); err == nil && !isNamespace && m.GetLabels()[names.LabelJob] == "" {
+		_, isNamespace := obj.(*corev1.Namespace)
+		if err == nil && !isNamespace && m.GetLabels()[names.LabelJob] == "" {
 			kept = append(kept, nameOf(obj))
 		}
 	}

@@ -19,14 +19,15 @@ import (
 
 // edit is what becomes of a job's objects when a field of the job changes.
 type edit struct {
-	patches     []patch
-	gone, added []string // objects as kind/name
-	replaces    bool     // an object that no API server changes so is made anew
+	Patches  []patch
+	Gone     []string // objects as kind/name
+	added    []string
+	Replaces bool // an object that no API server changes so is made anew
 }
 
 // patch changes fields of one object that stays.
 type patch struct {
-	object string // as kind/name
+	Object string // as kind/name
 	fields []field
 }
 
@@ -35,6 +36,74 @@ type field struct {
 	path   []any
 	before any
 	after  any
+}
+
+// change is an edit of the job with what the template needs to print it.
+type change struct {
+	*book
+	edit
+	Fields  string // what to write in the job's file
+	Message string // of the commit
+	Unknown bool   // the overlay had the last word on the objects: no patch of theirs can be printed
+}
+
+// Saying is the job with the message of a commit.
+func (b *book) Saying(message string) *change { return &change{book: b, Message: message} }
+
+// change is what becomes of the job's objects if the job is edited.
+func (b *book) change(fields, message string, set func(*schema.Spec)) *change {
+	e, known := b.edited(set)
+	return &change{book: b, edit: e, Fields: fields, Message: message, Unknown: !known}
+}
+
+// Resume lets a suspended job go; nil where it is not suspended.
+func (b *book) Resume() *change {
+	if !b.job.Spec.Suspend {
+		return nil
+	}
+	return b.change("suspend: false", "Resume "+b.Name, func(s *schema.Spec) { s.Suspend = false })
+}
+
+// Scale changes how many workers there are; nil where no fewer may train than do.
+func (b *book) Scale() *change {
+	n := b.Other()
+	if n == 0 {
+		return nil
+	}
+	c := b.change(fmt.Sprintf("workers.replicas: %d", n), fmt.Sprintf("Scale %s to %d workers", b.Name, n),
+		func(s *schema.Spec) { s.Workers.Replicas = n })
+	if !c.Unknown && len(c.Patches)+len(c.Gone)+len(c.added) == 0 {
+		return nil
+	}
+	return c
+}
+
+// Suspend stops a job that trains; nil where that is not possible. Bare pods take no gate once they are there, DLRover
+// stops no workers, and Kueue's jobs are held by their Workload.
+func (b *book) Suspend() *change {
+	t := schema.TargetOf(b.job.Spec.Framework, b.job.Spec.Target)
+	if b.Queue != "" || b.job.Spec.Suspend || t == nil || !t.Carries("suspend") || t.Name == schema.TargetPods ||
+		t.Framework == schema.FrameworkDLRover {
+		return nil
+	}
+	c := b.change("suspend: true", "Suspend "+b.Name, func(s *schema.Spec) { s.Suspend = true })
+	if !c.Unknown && !c.InPlace() {
+		return nil
+	}
+	return c
+}
+
+// Back is what undoes a suspension.
+func (c *change) Back() *change {
+	back := &change{book: c.book, Fields: "suspend: false", Message: "Resume " + c.Name}
+	for _, p := range c.Patches {
+		undone := patch{Object: p.Object}
+		for _, f := range p.fields {
+			undone.fields = append(undone.fields, field{f.path, f.after, f.before})
+		}
+		back.Patches = append(back.Patches, undone)
+	}
+	return back
 }
 
 // edited renders a job as it is and with a change, and compares. The generators are asked, and not a list of which kind
@@ -48,11 +117,11 @@ func (b *book) edited(change func(*schema.Spec)) (e edit, ok bool) {
 			return edit{}, false
 		}
 		if _, stays := after[name]; !stays {
-			e.gone = append(e.gone, name)
+			e.Gone = append(e.Gone, name)
 			continue
 		}
 		if fields := differ(nil, before[name], after[name]); len(fields) > 0 {
-			e.patches = append(e.patches, patch{name, fields})
+			e.Patches = append(e.Patches, patch{name, fields})
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
@@ -60,16 +129,16 @@ func (b *book) edited(change func(*schema.Spec)) (e edit, ok bool) {
 			e.added = append(e.added, name)
 		}
 	}
-	if e.replaces = b.replaces(change); e.replaces && len(e.added) == 0 {
-		for _, p := range e.patches {
-			e.gone = append(e.gone, p.object)
+	if e.Replaces = b.replaces(change); e.Replaces && len(e.added) == 0 {
+		for _, p := range e.Patches {
+			e.Gone = append(e.Gone, p.Object)
 		}
 	}
 	return e, true
 }
 
-// inPlace says whether objects change and none comes or goes.
-func (e *edit) inPlace() bool { return len(e.patches) > 0 && len(e.gone)+len(e.added) == 0 }
+// InPlace says whether objects change and none comes or goes.
+func (e *edit) InPlace() bool { return len(e.Patches) > 0 && len(e.Gone)+len(e.added) == 0 }
 
 // replaces says whether a change is of what no API server changes: the name of an object is another then, where it has
 // a hash of that.
@@ -149,9 +218,9 @@ func differ(path []any, before, after any) (fields []field) {
 	return []field{{path, before, after}}
 }
 
-// args are what 'kubectl patch' takes: a merge patch, or the steps of a JSON patch where it leads through a list, which
+// Args are what 'kubectl patch' takes: a merge patch, or the steps of a JSON patch where it leads through a list, which
 // a merge patch would replace.
-func (p *patch) args() []string {
+func (p *patch) Args() []string {
 	for _, f := range p.fields {
 		if slices.ContainsFunc(f.path, func(step any) bool { _, isIndex := step.(int); return isIndex }) {
 			return []string{"--type", "json", "-p", p.steps()}

@@ -56,10 +56,10 @@ func TestPatches(t *testing.T) {
 		b := bookOf(job)
 		for what, change := range map[string]func(*schema.Spec){
 			"suspend": func(s *schema.Spec) { s.Suspend = !s.Suspend },
-			"scale":   func(s *schema.Spec) { s.Workers.Replicas = b.other() },
+			"scale":   func(s *schema.Spec) { s.Workers.Replicas = b.Other() },
 		} {
 			row := schema.TargetOf(job.Spec.Framework, job.Spec.Target)
-			if what == "scale" && b.other() == 0 || what == "suspend" && (!row.Carries("suspend") || b.Queue != "") {
+			if what == "scale" && b.Other() == 0 || what == "suspend" && (!row.Carries("suspend") || b.Queue != "") {
 				continue
 			}
 			e, ok := b.edited(change)
@@ -69,12 +69,12 @@ func TestPatches(t *testing.T) {
 			changed := *job
 			change(&changed.Spec)
 			after := byName(&changed)
-			for _, p := range e.patches {
-				args := p.args()
+			for _, p := range e.Patches {
+				args := p.Args()
 				seen[what+" "+args[1]]++
-				got := patched(t, byName(job)[p.object], args[1], args[3])
-				if diff := cmp.Diff(withoutFalse(t, after[p.object]), got); diff != "" {
-					t.Errorf("%s: %s: %s (-rendered +patched):\n%s", job.Position(), p.object, args[3], diff)
+				got := patched(t, byName(job)[p.Object], args[1], args[3])
+				if diff := cmp.Diff(withoutFalse(t, after[p.Object]), got); diff != "" {
+					t.Errorf("%s: %s: %s (-rendered +patched):\n%s", job.Position(), p.Object, args[3], diff)
 				}
 			}
 		}
@@ -151,14 +151,14 @@ func TestReplaced(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := bookOf(jobs[0])
-		if n := b.other(); n < b.least() || n > jobs[0].Spec.Workers.Max || n == jobs[0].Spec.Workers.Replicas {
+		if n := b.Other(); n < b.Least() || n > jobs[0].Spec.Workers.Max || n == jobs[0].Spec.Workers.Replicas {
 			t.Errorf("%s: %d is no other number of workers", name, n)
 		}
-		e, ok := b.edited(func(s *schema.Spec) { s.Workers.Replicas = b.other() })
-		if !ok || e.replaces != want {
-			t.Errorf("%s: replaced: %t, want %t", name, e.replaces, want)
+		e, ok := b.edited(func(s *schema.Spec) { s.Workers.Replicas = b.Other() })
+		if !ok || e.Replaces != want {
+			t.Errorf("%s: replaced: %t, want %t", name, e.Replaces, want)
 		}
-		if want && !slices.ContainsFunc(e.gone, func(n string) bool { return n != "" }) {
+		if want && !slices.ContainsFunc(e.Gone, func(n string) bool { return n != "" }) {
 			t.Errorf("%s: nothing is deleted first", name)
 		}
 	}
@@ -177,12 +177,15 @@ func TestOtherObjects(t *testing.T) {
 		suspended := *job
 		suspended.Spec.Suspend = true
 		held.job = &suspended
-		for field, s := range map[string]*section{
-			"`workers.replicas: 2`": scale(b), "`suspend: true`": hold(b), "`suspend: false`": start(&held),
+		text := string(b.markdown()) + string(held.markdown())
+		for heading, field := range map[string]string{
+			"Scale": "`workers.replicas: 2`", "Suspend and resume": "`suspend: true`", "Resume": "`suspend: false`",
 		} {
-			if s == nil || len(s.parts) != 1 || len(s.parts[0].commands) > 0 ||
-				!strings.Contains(s.parts[0].text, field) {
-				t.Errorf("%s: %s: %+v", job.Position(), field, s)
+			_, section, _ := strings.Cut(text, ". "+heading+"\n\n")
+			section, _, _ = strings.Cut(section, "\n## ")
+			if !strings.Contains(section, "\n"+field+" does") && !strings.Contains(section, " "+field+" does") ||
+				strings.Contains(section, "```sh") {
+				t.Errorf("%s: %s: %s", job.Position(), heading, section)
 			}
 		}
 		return
@@ -212,7 +215,7 @@ func TestDiffer(t *testing.T) {
 	p := patch{"x/y", []field{{[]any{"a", "b/c~d"}, nil, true}, {[]any{"l", 0}, "x", nil}, {[]any{"s"}, true, nil}}}
 	want := `[{"op":"add","path":"/a/b~1c~0d","value":true},{"op":"remove","path":"/l/0"},` +
 		`{"op":"replace","path":"/s","value":false}]`
-	if got := p.args()[3]; got != want {
+	if got := p.Args()[3]; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }

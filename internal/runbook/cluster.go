@@ -3,7 +3,6 @@ package runbook
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -23,9 +22,10 @@ const (
 
 // Cluster is what an overlay's cluster.yaml says of the cluster.
 type Cluster struct {
-	file         string
-	tool         string // eksctl, kind, or "" for one that is not known here
-	name, region string
+	File         string
+	Tool         string // eksctl, kind, or "" for one that is not known here
+	Name         string
+	region       string
 	addons       []string // of eksctl
 	groups       []nodeGroup
 	placeholders []string // what somebody has yet to fill in
@@ -33,8 +33,8 @@ type Cluster struct {
 
 // nodeGroup is nodes that are alike, of which there are more or fewer.
 type nodeGroup struct {
-	name              string
-	least, now, limit int
+	Name              string
+	Least, Now, limit int
 	node              corev1.Node // as each of them will be, as far as the file says it
 }
 
@@ -47,7 +47,7 @@ func ReadCluster(file string, text []byte) (*Cluster, error) {
 	if err := yaml.Unmarshal(text, &head); err != nil {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
-	c := &Cluster{file: file}
+	c := &Cluster{File: file}
 	for _, at := range schema.Placeholders(string(text), false) {
 		if p := string(text[at[0]:at[1]]); !slices.Contains(c.placeholders, p) {
 			c.placeholders = append(c.placeholders, p)
@@ -103,7 +103,7 @@ func (c *Cluster) readEKS(text []byte) error {
 	if err := yaml.Unmarshal(text, &in); err != nil {
 		return err
 	}
-	c.tool, c.name, c.region = eksctl, in.Metadata.Name, in.Metadata.Region
+	c.Tool, c.Name, c.region = eksctl, in.Metadata.Name, in.Metadata.Region
 	for _, addon := range in.Addons {
 		c.addons = append(c.addons, addon.Name)
 	}
@@ -114,18 +114,18 @@ func (c *Cluster) readEKS(text []byte) error {
 		c.addGroup(g, nil)
 	}
 	for _, g := range c.groups {
-		if err := isName("the name of a node group", g.name); err != nil {
+		if err := isName("the name of a node group", g.Name); err != nil {
 			return err
 		}
-		if g.least > g.now || g.now > g.limit {
+		if g.Least > g.Now || g.Now > g.limit {
 			return fmt.Errorf("node group %s: minSize %d, desiredCapacity %d and maxSize %d must be in this order",
-				g.name, g.least, g.now, g.limit)
+				g.Name, g.Least, g.Now, g.limit)
 		}
 	}
 	if err := isName("metadata.region", c.region); err != nil {
 		return err
 	}
-	return isName("metadata.name", c.name)
+	return isName("metadata.name", c.Name)
 }
 
 // addGroup adds a group with the labels that eksctl and EKS give its nodes; sizes that are left out follow from the
@@ -133,7 +133,7 @@ func (c *Cluster) readEKS(text []byte) error {
 func (c *Cluster) addGroup(g eksGroup, labels map[string]string) {
 	all := map[string]string{
 		corev1.LabelOSStable: "linux", corev1.LabelInstanceTypeStable: g.InstanceType,
-		corev1.LabelTopologyRegion: c.region, "alpha.eksctl.io/cluster-name": c.name,
+		corev1.LabelTopologyRegion: c.region, "alpha.eksctl.io/cluster-name": c.Name,
 		"alpha.eksctl.io/nodegroup-name": g.Name,
 	}
 	for _, more := range []map[string]string{labels, g.Labels} {
@@ -151,7 +151,7 @@ func (c *Cluster) addGroup(g eksGroup, labels map[string]string) {
 	}
 	now := or(g.Desired, g.Min, g.Max)
 	c.groups = append(c.groups, nodeGroup{
-		name: g.Name, least: or(g.Min, &now), now: now, limit: or(g.Max, &now),
+		Name: g.Name, Least: or(g.Min, &now), Now: now, limit: or(g.Max, &now),
 		node: corev1.Node{ObjectMeta: metav1.ObjectMeta{Labels: all}, Spec: corev1.NodeSpec{Taints: g.Taints}},
 	})
 }
@@ -161,18 +161,18 @@ func (c *Cluster) readKind(text []byte) error {
 	if err := yaml.Unmarshal(text, &in); err != nil {
 		return err
 	}
-	c.tool, c.name = kind, in.Name
-	if c.name == "" {
-		c.name = kind // as kind calls it
+	c.Tool, c.Name = kind, in.Name
+	if c.Name == "" {
+		c.Name = kind // as kind calls it
 	}
-	return isName("name", c.name)
+	return isName("name", c.Name)
 }
 
-var clusterName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+var clusterName = lazily(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // isName refuses what no such program takes, and nobody should paste.
 func isName(what, value string) error {
-	if clusterName.MatchString(value) {
+	if clusterName().MatchString(value) {
 		return nil
 	}
 	return fmt.Errorf("%s must be letters, digits, dots, dashes and underscores, not %q", what, value)
@@ -194,7 +194,17 @@ func (c *Cluster) group(s *plan.PodSet) *nodeGroup {
 // has says whether the cluster is made with an addon.
 func (c *Cluster) has(addon string) bool { return c != nil && slices.Contains(c.addons, addon) }
 
-// args name the cluster to eksctl.
-func (c *Cluster) args(words ...string) []string {
-	return append(append([]string{eksctl}, words...), "--cluster", c.name, "--region", c.region)
+// Flags name the cluster to eksctl.
+func (c *Cluster) Flags() string { return "--cluster " + c.Name + " --region " + c.region }
+
+// Open lists what somebody has yet to fill in.
+func (c *Cluster) Open() string {
+	var open []string
+	for _, p := range c.placeholders {
+		open = append(open, code(p))
+	}
+	return strings.Join(open, ", ")
 }
+
+// Fewer is one node less than there are.
+func (g *nodeGroup) Fewer() int { return max(g.Now-1, 0) }

@@ -53,13 +53,13 @@ func TestReadCluster(t *testing.T) {
 		} else {
 			var groups []string
 			for _, g := range cluster.groups {
-				text := fmt.Sprintf("%s %d<=%d<=%d", g.name, g.least, g.now, g.limit)
+				text := fmt.Sprintf("%s %d<=%d<=%d", g.Name, g.Least, g.Now, g.limit)
 				for i := range g.node.Spec.Taints {
 					text += " " + g.node.Spec.Taints[i].ToString()
 				}
 				groups = append(groups, text)
 			}
-			got = fmt.Sprintf("%s %s %v", cluster.tool, cluster.name, groups)
+			got = fmt.Sprintf("%s %s %v", cluster.Tool, cluster.Name, groups)
 		}
 		if err == nil && got != c.want || !strings.Contains(got, c.want) {
 			t.Errorf("%s: got %q, want %q", c.name, got, c.want)

@@ -2,12 +2,17 @@
 // Markdown. In go a job with the objects that it became, and where both are; out come commands with the job's own
 // names, selectors and fields, quoted for a shell, and nothing that does not apply to the job. It asks no cluster and
 // opens no file, and the same input gives the same bytes.
+//
+// runbook.tmpl is what it prints. The methods of book are what the template reads.
 package runbook
 
 import (
+	_ "embed" // the template
 	"fmt"
-	"iter"
 	"slices"
+	"strings"
+	"sync"
+	"text/template"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,24 +48,7 @@ type Options struct {
 	IsAll       bool
 }
 
-// section is a heading with what stands below it.
-type section struct {
-	title string
-	parts []part
-}
-
-// part is a paragraph, or a block of commands.
-type part struct {
-	text     string
-	commands []command
-}
-
-// sections are those of a runbook in their order. One that does not apply to a job is nil.
-var sections = []func(*book) *section{
-	theCluster, companions, prerequisites, deliver, watch, start, logs, scale, disrupt, hold, remove,
-}
-
-// book is what sections are made of.
+// book is what the template is executed with.
 type book struct {
 	Options
 	*plan.Job
@@ -68,89 +56,124 @@ type book struct {
 	objects []runtime.Object
 }
 
+//go:embed runbook.tmpl
+var text string
+
+// parsed is the template. Most runs of tegen never need it.
+var parsed = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("runbook").Funcs(template.FuncMap{
+		"code": code, "count": count, "file": func(name string) string { return quote(file(name)) },
+		"filled": filled, "join": strings.Join, "list": func(words ...string) []string { return words },
+		"placeholder": placeholder, "q": quoted, "trim": strings.TrimSpace,
+	}).Parse(text))
+})
+
 // Markdown is the runbook of a job that became these objects.
 func Markdown(job *schema.Job, concerns []generators.Concern, o Options) []byte {
 	b := &book{Options: o, Job: plan.Of(job, concerns), job: job}
 	for _, c := range concerns {
 		b.objects = append(b.objects, c.Objects...)
 	}
-	out := fmt.Appendf(nil, "# %s in %s, with %s\n\n%s\n", b.Name, b.Namespace, b.way(), b.head())
-	n := 0
-	for _, of := range sections {
-		s := of(b)
-		if s == nil {
+	return b.markdown()
+}
+
+func (b *book) markdown() []byte {
+	var lines strings.Builder
+	if err := parsed().Execute(&lines, b); err != nil {
+		panic(fmt.Errorf("printing a runbook: %w", err)) // a strings.Builder takes all, and tests execute each template
+	}
+	return layout(lines.String())
+}
+
+// layout makes Markdown of lines: a heading, a command if it begins with "$ ", or a paragraph. Commands without a
+// paragraph between them share a block. A section without content is left out.
+func layout(lines string) []byte {
+	var out []byte
+	title, n, inBlock := "", 0, false
+	for line := range strings.Lines(lines) {
+		line = strings.TrimSpace(line)
+		command, isCommand := strings.CutPrefix(line, "$ ")
+		heading, isHeading := strings.CutPrefix(line, "## ")
+		if line == "" {
 			continue
 		}
-		n++
-		out = fmt.Appendf(out, "\n## %d. %s\n", n, s.title)
-		for _, p := range s.parts {
-			out = p.append(out)
+		if inBlock && !isCommand {
+			out = append(out, "```\n"...)
+			inBlock = false
 		}
+		if isHeading {
+			title = heading
+			continue
+		}
+		if title != "" {
+			n++
+			out = fmt.Appendf(out, "\n## %d. %s\n", n, title)
+			title = ""
+		}
+		switch {
+		case strings.HasPrefix(line, "# "):
+			out = fmt.Appendf(out, "%s\n", line)
+		case !isCommand:
+			out = fmt.Appendf(out, "\n%s\n", wrap(line))
+		default:
+			if !inBlock {
+				out = append(out, "\n```sh\n"...)
+				inBlock = true
+			}
+			out = append(out, command+"\n"...)
+		}
+	}
+	if inBlock {
+		out = append(out, "```\n"...)
 	}
 	return out
 }
 
-// way is what applies the job.
-func (b *book) way() string {
-	if r := reconcilers[b.With]; r != nil {
-		return r.name
+// Way is what applies the job.
+func (b *book) Way() string {
+	switch b.With {
+	case ArgoCD:
+		return "Argo CD"
+	case Flux:
+		return "Flux"
 	}
 	return b.With
 }
 
-// head says what the runbook is of, and what holds for all of it.
-func (b *book) head() string {
-	text := fmt.Sprintf("%s as target `%s`; training starts with %d of %s.", b.Framework, b.Target, b.Gang.Pods,
-		count(b.trains(), "pod"))
-	if b.job.Spec.Elastic() {
-		text += fmt.Sprintf(" %d to %s train together.", b.job.Spec.Workers.Min,
-			count(b.job.Spec.Workers.Max, "worker"))
-	}
-	return text + "\n\nRun the commands in the directory that `tegen runbook` ran in, one block after the other. " +
-		"Make the runbook anew when\nthe job changes: its names may be others then."
-}
+// Spec is that of the job.
+func (b *book) Spec() *schema.Spec { return &b.job.Spec }
 
-// trains is how many pods train.
-func (b *book) trains() (n int32) {
-	for s := range b.training() {
-		n += s.Replicas
+// Source is the file of the job.
+func (b *book) Source() string { return Source(b.job) }
+
+// Source is where a job stands: its position less line and column.
+func Source(job *schema.Job) string { return lineAndColumn().ReplaceAllString(job.Position(), "") }
+
+// Unfilled is what is to be filled in before the job is rendered.
+func (b *book) Unfilled() []string { return b.job.Unfilled() }
+
+// Trains is how many pods train.
+func (b *book) Trains() (n int32) {
+	for _, s := range b.PodSets {
+		if !s.Helper {
+			n += s.Replicas
+		}
 	}
 	return n
 }
 
-// training are the sets of pods that train.
-func (b *book) training() iter.Seq[*plan.PodSet] {
-	return func(yield func(*plan.PodSet) bool) {
-		for _, s := range b.PodSets {
-			if !s.Helper && !yield(s) {
-				return
-			}
-		}
-	}
-}
-
-// workers are the pods that learn; the first set that trains where none is called so.
-func (b *book) workers() (workers *plan.PodSet) {
-	for s := range b.training() {
-		if workers == nil || s.Role == schema.RoleWorker && workers.Role != schema.RoleWorker {
+// Workers are the pods that learn; the first set that trains where none is called so.
+func (b *book) Workers() (workers *plan.PodSet) {
+	for _, s := range b.PodSets {
+		if !s.Helper && (workers == nil || s.Role == schema.RoleWorker && workers.Role != schema.RoleWorker) {
 			workers = s
 		}
 	}
 	return workers
 }
 
-// holds says whether the bundle has an object of a kind.
-func (b *book) holds(kind string) bool {
-	return slices.ContainsFunc(b.Objects, func(o plan.Object) bool { return o.Kind == kind && o.APIVersion == "v1" })
-}
-
-// kubectl is a command in the job's namespace.
-func (b *book) kubectl(verb string, words ...string) []string {
-	return append([]string{"kubectl", verb, "-n", b.Namespace}, words...)
-}
-
-// images are those of the job's own pods and of what tegen brings along, each once.
-func (b *book) images() (images []string) {
+// Images are those of the job's own pods and of what tegen brings along, each once.
+func (b *book) Images() (images []string) {
 	for _, s := range b.PodSets {
 		t := s.Template()
 		for _, list := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {

@@ -1,84 +1,29 @@
 package runbook
 
-import (
-	"fmt"
-	"regexp"
-	"strings"
-)
-
-// command is what one line of a block does: programs, each with its words, of which one reads what the one before it
-// printed; or a text for a shell, as it is in our own tables.
-type command struct {
-	comment string
-	pipe    [][]string
-	text    string
-}
-
-// text adds a paragraph, whose lines are no longer than those of a document.
-func (s *section) text(format string, args ...any) {
-	s.parts = append(s.parts, part{text: wrap(fmt.Sprintf(format, args...))})
-}
-
-// run adds a command to the block, or starts one below a paragraph.
-func (s *section) run(words ...string) { s.add(command{pipe: [][]string{words}}) }
-
-// pipe adds a command whose programs read from each other.
-func (s *section) pipe(programs ...[]string) { s.add(command{pipe: programs}) }
-
-// shell adds a text for a shell.
-func (s *section) shell(text string) { s.add(command{text: text}) }
-
-// comment adds a line that no shell reads.
-func (s *section) comment(format string, args ...any) {
-	s.add(command{comment: fmt.Sprintf(format, args...)})
-}
-
-func (s *section) add(c command) {
-	if n := len(s.parts); n == 0 || s.parts[n-1].text != "" {
-		s.parts = append(s.parts, part{})
-	}
-	last := &s.parts[len(s.parts)-1]
-	last.commands = append(last.commands, c)
-}
-
-func (p *part) append(out []byte) []byte {
-	if p.text != "" {
-		return fmt.Appendf(out, "\n%s\n", p.text)
-	}
-	out = append(out, "\n```sh\n"...)
-	for _, c := range p.commands {
-		out = append(out, c.line()+"\n"...)
-	}
-	return append(out, "```\n"...)
-}
-
-func (c *command) line() string {
-	switch {
-	case c.comment != "":
-		return "# " + c.comment
-	case c.text != "":
-		return c.text
-	}
-	programs := make([]string, len(c.pipe))
-	for i, words := range c.pipe {
-		quoted := make([]string, len(words))
-		for i, word := range words {
-			quoted[i] = quote(word)
-		}
-		programs[i] = strings.Join(quoted, " ")
-	}
-	return strings.Join(programs, " | ")
-}
+import "strings"
 
 // plain words mean themselves to every shell, in every place. Braces, tildes and an equals sign at the start do not.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_%+,./:@-][A-Za-z0-9_%+,./:@=-]*$`)
+var plain = lazily(`^[A-Za-z0-9_%+,./:@-][A-Za-z0-9_%+,./:@=-]*$`)
 
 // quote is a word as a shell has to be given it.
 func quote(word string) string {
-	if plain.MatchString(word) {
+	if plain().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}
+
+// quoted are words, one or a list of them, as a shell has to be given them.
+func quoted(words any) string {
+	list, isList := words.([]string)
+	if !isList {
+		return quote(words.(string))
+	}
+	all := make([]string, len(list))
+	for i, word := range list {
+		all[i] = quote(word)
+	}
+	return strings.Join(all, " ")
 }
 
 // file is the name of a file as an argument: one that starts like an option would be taken for one.

@@ -14,7 +14,6 @@ import (
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/internal/krm"
-	"github.com/tegen-dev/tegen/internal/pace"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema"
@@ -173,7 +172,6 @@ func built(stdin io.Reader, in input, p purpose) ([]*krm.Output, finding.List, e
 		outs, errs = append(outs, out), append(errs, err)
 	}
 	for _, overlay := range overlays {
-		pace.Overlay()
 		through := krm.Build{Printed: p.yamlOnly, Exec: in.exec}.Overlay
 		out, err := through(overlay, sources, under)
 		err = render.WithObjects(err, func(o schema.Option) error {

@@ -208,14 +208,14 @@ type logs struct {
 // Logs are those of each role, with the container that the role is about.
 func (b *book) Logs() (all []logs) {
 	for _, set := range b.PodSets {
-		l := logs{Role: set.Role, Pods: plan.Names(set.Pods), Selector: b.role(set)}
+		l := logs{Role: set.Role, Pods: plan.Names(set.Pods), Selector: role(b, set)}
 		l.Container = set.Template().Spec.Containers[0].Name
 		if set.Template().Labels[names.LabelComponent] == "" || slices.ContainsFunc(all, func(other logs) bool {
 			return other.Role == l.Role && other.Container == l.Container
 		}) {
 			continue
 		}
-		if n := b.replicas(set.Role); n > 5 {
+		if n := replicas(b, set.Role); n > 5 {
 			l.Requests = n
 		}
 		all = append(all, l)
@@ -224,12 +224,12 @@ func (b *book) Logs() (all []logs) {
 }
 
 // role selects the pods of a role.
-func (b *book) role(set *plan.PodSet) string {
+func role(b *book, set *plan.PodSet) string {
 	return b.Selector + "," + names.LabelComponent + "=" + set.Role
 }
 
 // replicas are the pods of a role, or as many as there may be of the workers.
-func (b *book) replicas(role string) (n int32) {
+func replicas(b *book, role string) (n int32) {
 	for _, s := range b.PodSets {
 		if s.Role == role {
 			n += s.Replicas
@@ -281,12 +281,12 @@ func (b *book) Lost() []string {
 	case !strings.Contains(last, "*"):
 		return []string{last}
 	case len(workers.Jobs) > 1 && len(workers.Jobs) == len(workers.Pods): // a Job for each
-		return []string{"-l", b.role(workers) + "," + batchv1.JobNameLabel + "=" + workers.Jobs[n-1]}
+		return []string{"-l", role(b, workers) + "," + batchv1.JobNameLabel + "=" + workers.Jobs[n-1]}
 	case isIndexed && !strings.Contains(index, "*") && len(workers.Pods) > 1:
-		return []string{"-l", b.role(workers) + "," + batchv1.JobCompletionIndexAnnotation + "=" +
+		return []string{"-l", role(b, workers) + "," + batchv1.JobCompletionIndexAnnotation + "=" +
 			index[strings.LastIndexByte(index, '-')+1:]}
 	}
-	return []string{"-l", b.role(workers)}
+	return []string{"-l", role(b, workers)}
 }
 
 // NodeGroup is that of the workers. AWS chooses which of its nodes goes.

@@ -178,7 +178,7 @@ func (b *book) Images() (images []string) {
 		t := s.Template()
 		for _, list := range [][]corev1.Container{t.Spec.InitContainers, t.Spec.Containers} {
 			for i := range list {
-				if image := list[i].Image; b.isOwn(s, image) && !slices.Contains(images, image) {
+				if image := list[i].Image; isOwn(b, s, image) && !slices.Contains(images, image) {
 					images = append(images, image)
 				}
 			}
@@ -188,7 +188,7 @@ func (b *book) Images() (images []string) {
 }
 
 // isOwn says whether an image is in no registry that everybody reads: the author's, and those of tegen.
-func (b *book) isOwn(s *plan.PodSet, image string) bool {
+func isOwn(b *book, s *plan.PodSet, image string) bool {
 	spec := &b.job.Spec
 	return slices.Contains([]string{spec.Image, spec.Images.Rendezvous, spec.Role(s.Role).Image}, image)
 }

@@ -103,7 +103,7 @@ func (v version) program(t *testing.T) string {
 
 // settings are the run's as torchrun's options, without dashes.
 func (r *run) settings() [][2]string {
-	return [][2]string{
+	all := [][2]string{
 		{"rdzv_backend", r.backend},
 		{"rdzv_endpoint", r.endpoint},
 		{"rdzv_id", r.id},
@@ -111,8 +111,11 @@ func (r *run) settings() [][2]string {
 		{"nnodes", r.nodes},
 		{"nproc_per_node", "1"},
 		{"max_restarts", "10"},
-		{"monitor_interval", r.monitor},
 	}
+	if r.monitor != "" {
+		all = append(all, [2]string{"monitor_interval", r.monitor})
+	}
+	return all
 }
 
 // options are the settings on a command line.
@@ -169,6 +172,7 @@ func (r *run) start(k kind) string {
 	r.started++
 	name := fmt.Sprintf("%s-%d", k, r.started)
 	env = append(append(env, r.version.environment()...), "TEGEN_TORCH_RUN="+r.id, "TEGEN_TORCH_NODE="+name)
+	env = append(env, r.env...)
 	r.agents[name] = &agent{kind: k, process: r.version.spawn(r.t, r.id+"-"+name, env, command...)}
 	return name
 }

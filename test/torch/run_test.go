@@ -38,6 +38,7 @@ type run struct {
 	nodes    string // min:max
 	conf     string
 	monitor  string // seconds between an agent's looks at its workers and the store, torch's monitor_interval
+	env      []string
 
 	started int
 	agents  map[string]*agent // that should be alive, by their names

@@ -1,0 +1,318 @@
+package proxystore
+
+import (
+	"context"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+)
+
+// Torch's agents notice that a node is lost when a worker fails, which a collective does after half an hour by default
+// where the node's connections stay open, as they do when a machine loses its power or its network. The engines of a
+// run notice it themselves. Each of them writes a key of its agent's node at every tick, and counts how many of its own
+// ticks the other nodes' keys have not changed for. A node whose key stays the same for beats ticks is silent, and any
+// engine evicts it from the state of torch's rendezvous (see membership): the agents of the other nodes then form the
+// next world, as they do when a node joins.
+//
+// Only ticks that reached the etcd count, so an engine that cannot reach it evicts nobody, and an etcd that is away
+// evicts nobody. After an absence an engine waits twice as long, because other engines may need longer to connect
+// again. The eviction is one transaction. It holds only if the state and the silent node's key are as they were.
+
+// beats is how many ticks of silence are a loss.
+const beats = 8
+
+// mostEvicted is how many nodes are evicted at a time, so that a transaction has fewer operations than etcd allows.
+const mostEvicted = 50
+
+// watcher looks after the nodes of one run.
+type watcher struct {
+	e      *Engine
+	prefix string // of the keys that nodes write
+	state  string // torch's key
+	log    *slog.Logger
+	off    bool // no node is watched, and none is evicted
+
+	mu  sync.Mutex
+	own map[tcpstore.Client]*ownNode
+
+	// What follows is of the goroutine that ticks.
+	heard  map[string]*beat // by the names of nodes
+	last   time.Time        // of the latest tick that reached the etcd
+	rev    int64            // of the state that was read last
+	read   *membership
+	warned map[string]bool
+}
+
+// ownNode is that of an agent which is a client of this engine.
+type ownNode struct {
+	name   string
+	node   *pyObject
+	joined bool // it took part in the last state that its agent wrote
+}
+
+// beat is what was last seen of a node.
+type beat struct {
+	rev   int64 // of its key
+	ticks int   // since that has changed
+}
+
+func newWatcher(e *Engine, base string) *watcher {
+	return &watcher{
+		e: e, prefix: base + "nodes/", state: stateKey(e.options.Run), log: e.options.Log, off: e.options.Silence <= 0,
+		own: map[tcpstore.Client]*ownNode{}, heard: map[string]*beat{}, warned: map[string]bool{},
+	}
+}
+
+func (w *watcher) key(node string) string { return w.prefix + url.PathEscape(node) }
+
+// pass sees a request before it is carried out. It learns from an agent's writes which node is that agent's, and
+// removes from them the lost nodes of rounds that have ended.
+func (w *watcher) pass(c tcpstore.Client, q *tcpstore.Request) {
+	if w.off || q.Op != tcpstore.CompareSet || q.Keys[0] != w.state {
+		return
+	}
+	m, err := parseMembership(q.Values[1])
+	if err != nil {
+		w.once("state", "silent nodes are not evicted", "error", err)
+		return
+	}
+	older, err := parseMembership(q.Values[0])
+	if err != nil { // the first agent expects no state
+		older = nil
+	}
+	w.learn(c, m.beaten(older), m)
+	if m.expired() {
+		if text, err := m.text(); err == nil {
+			q.Values = [][]byte{q.Values[0], text}
+		}
+	}
+}
+
+// learn notes which node is that of a client.
+func (w *watcher) learn(c tcpstore.Client, beaten []*pyObject, m *membership) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if len(beaten) == 1 {
+		name := nodeName(beaten[0])
+		if o := w.own[c]; o == nil || o.name != name {
+			w.own[c] = &ownNode{name: name, node: beaten[0]}
+		}
+	}
+	if o := w.own[c]; o != nil {
+		o.joined = slices.Contains(names(m.participants.keys), o.name)
+	}
+}
+
+// once logs a warning the first time.
+func (w *watcher) once(what, text string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.warned[what] {
+		w.warned[what] = true
+		w.log.Warn(text, args...)
+	}
+}
+
+// leave forgets the node of a client that is gone.
+func (w *watcher) leave(c tcpstore.Client) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.own, c)
+}
+
+func (w *watcher) nodes() []ownNode {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var all []ownNode
+	for _, o := range w.own {
+		all = append(all, *o)
+	}
+	return all
+}
+
+// run ticks until the engine ends.
+func (w *watcher) run() {
+	if w.off {
+		return
+	}
+	ticks := time.NewTicker(w.e.options.Silence / beats)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+		case <-w.e.ctx.Done():
+			return
+		}
+		lease := w.e.lease.get()
+		own := w.nodes()
+		if lease == 0 || len(own) == 0 {
+			continue
+		}
+		ctx, cancel := context.WithTimeout(w.e.ctx, w.e.options.Silence/2)
+		if err := w.tick(ctx, own, lease); err != nil {
+			w.log.Debug("looking after the nodes of the run", "error", err)
+		}
+		cancel()
+	}
+}
+
+// tick writes the keys of this engine's nodes, and looks at all.
+func (w *watcher) tick(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
+	var ops []clientv3.Op
+	for _, o := range own {
+		ops = append(ops, clientv3.OpPut(w.key(o.name), "", clientv3.WithLease(lease)))
+	}
+	at := w.e.keys.values + w.state
+	r, err := w.e.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(at), "=", w.rev)).
+		Then(ops...).Else(append(ops, clientv3.OpGet(at))...).Commit()
+	if err != nil {
+		return err
+	}
+	if !r.Succeeded {
+		w.rev, w.read = 0, nil
+		if kvs := r.Responses[len(ops)].GetResponseRange().Kvs; len(kvs) > 0 {
+			v := fromKVs(kvs)
+			w.rev = v.rev
+			if w.read, err = parseMembership(v.data); err != nil {
+				w.once("state", "silent nodes are not evicted", "error", err)
+			}
+		}
+	}
+	if err := w.listen(ctx); err != nil {
+		return err
+	}
+	if w.read == nil || w.read.closed() {
+		return nil
+	}
+	if err := w.evict(ctx, lease); err != nil {
+		return err
+	}
+	return w.rejoin(ctx, own, lease)
+}
+
+// listen counts for how many ticks each node has been silent.
+func (w *watcher) listen(ctx context.Context) error {
+	r, err := w.e.client.Get(ctx, w.prefix, clientv3.WithRange(clientv3.GetPrefixRangeEnd(w.prefix)),
+		clientv3.WithKeysOnly(), clientv3.WithLimit(mostListed))
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	absent := now.Sub(w.last) > 2*w.e.options.Silence/beats
+	w.last = now
+	there := map[string]*beat{}
+	for _, kv := range r.Kvs {
+		name, err := url.PathUnescape(strings.TrimPrefix(string(kv.Key), w.prefix))
+		if err != nil {
+			continue
+		}
+		b := w.heard[name]
+		switch {
+		case absent:
+			b = &beat{rev: kv.ModRevision, ticks: -beats}
+		case b == nil || b.rev != kv.ModRevision:
+			b = &beat{rev: kv.ModRevision}
+		default:
+			b.ticks++
+		}
+		there[name] = b
+	}
+	w.heard = there
+	return nil
+}
+
+// silent are the nodes that are lost.
+func (w *watcher) silent() map[string]bool {
+	all := map[string]bool{}
+	for name, b := range w.heard {
+		if b.ticks >= beats && len(all) < mostEvicted {
+			all[name] = true
+		}
+	}
+	return all
+}
+
+// evict removes the silent nodes from the state. It leaves a complete world alone which has fewer nodes without them
+// than a world must have: it may go on if they come back.
+func (w *watcher) evict(ctx context.Context, lease clientv3.LeaseID) error {
+	silent := w.silent()
+	if len(silent) == 0 {
+		return nil
+	}
+	var there []string
+	for name := range silent {
+		if w.read.has(name) {
+			there = append(there, name)
+		}
+	}
+	slices.Sort(there)
+	if n := w.read.left(silent); w.read.complete() && len(there) > 0 && n < w.e.options.MinNodes {
+		w.once("few "+strings.Join(there, " "), "nodes are silent, and not evicted: too few would be left",
+			"nodes", there, "left", n, "minimum", w.e.options.MinNodes)
+		return nil
+	}
+	var conditions []clientv3.Cmp
+	var then []clientv3.Op
+	for name := range silent {
+		key := w.key(name)
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(key), "=", w.heard[name].rev))
+		then = append(then, clientv3.OpDelete(key))
+	}
+	if len(there) > 0 {
+		w.read.evict(silent)
+	}
+	held, err := w.write(ctx, lease, len(there) > 0, conditions, then)
+	if held && len(there) > 0 {
+		w.log.Warn("evicted silent nodes: the others form a new world", "nodes", there,
+			"silent", w.e.options.Silence.String())
+	}
+	return err
+}
+
+// rejoin has the nodes of this engine wait for the next round where others have evicted them. Their agents do not
+// notice it themselves, and would train on.
+func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
+	if w.read == nil || !w.read.complete() {
+		return nil
+	}
+	var back []string
+	for _, o := range own {
+		if o.joined && !w.read.has(o.name) {
+			w.read.wait(o.node, time.Now())
+			back = append(back, o.name)
+		}
+	}
+	if len(back) == 0 {
+		return nil
+	}
+	held, err := w.write(ctx, lease, true, nil, nil)
+	if held {
+		w.log.Warn("this node was silent and others have evicted it: it joins again", "nodes", back)
+	}
+	return err
+}
+
+// write commits what was made of the state that was read, if it is as it was.
+func (w *watcher) write(
+	ctx context.Context, lease clientv3.LeaseID, changed bool, conditions []clientv3.Cmp, then []clientv3.Op,
+) (held bool, err error) {
+	at := w.e.keys.values + w.state
+	if changed {
+		text, err := w.read.text()
+		if err != nil {
+			return false, err
+		}
+		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(at), "=", w.rev))
+		then = append(then, clientv3.OpPut(at, encode(text, false), clientv3.WithLease(lease)))
+		w.rev, w.read = 0, nil // so that the next tick reads it
+	}
+	r, err := w.e.client.Txn(ctx).If(conditions...).Then(then...).Commit()
+	return err == nil && r.Succeeded, err
+}

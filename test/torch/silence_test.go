@@ -3,46 +3,130 @@
 package torch
 
 import (
+	"net"
+	"os"
+	"strconv"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/tegen-dev/tegen/test/ports"
 )
 
-// TestProxySilence: a node falls silent, as a machine does that loses its network or its power: its connections stay
-// open, and no collective fails within the half hour that torch waits by default. The agents behind proxies train on
-// without it, in a new world that costs none of their restarts.
+// TestProxySilence: a node is lost, with rank 0 on it. The workers have torch's own limit for a collective, which is
+// half an hour. Where the node's connections stay open, as they do when a machine loses its power or its network, the
+// agents behind proxies form a new world without using a restart. Where the node's kernel closes them the worker of the
+// other node fails, and torch counts that.
 func TestProxySilence(t *testing.T) {
+	start(t)
+	for name, c := range map[string]struct {
+		lose     func(r *run, name string)
+		restarts int
+	}{
+		"stopped": {func(r *run, name string) { r.lose(name).signal(syscall.SIGSTOP) }, 0},
+		"cut":     {func(r *run, name string) { r.network.cut(r.lose(name).host) }, 0},
+		"killed":  {func(r *run, name string) { r.kill(name) }, 1},
+	} {
+		for _, v := range versions {
+			t.Run(name+"/"+v.name, func(t *testing.T) {
+				r, _ := networkRun(t, v, "1:2")
+				r.start(proxied)
+				r.start(proxied)
+				lost := r.await("a world of two agents")[0]
+				c.lose(r, lost)
+				r.await("after rank 0 was " + name)
+				r.restarted(c.restarts)
+				r.finish()
+			})
+		}
+	}
+}
+
+// TestProxyReturn: a node that was cut off for so long that it was evicted joins again, and no agent uses a restart for
+// that.
+func TestProxyReturn(t *testing.T) {
 	start(t)
 	for _, v := range versions {
 		t.Run(v.name, func(t *testing.T) {
-			r := silenceRun(t, v, "1:2")
+			r, _ := networkRun(t, v, "1:2")
 			r.start(proxied)
 			r.start(proxied)
-			lost := r.await("a world of two agents")[0]
-			r.freeze(lost)
-			r.await("after rank 0 fell silent")
+			name := r.await("a world of two agents")[0]
+			a := r.agents[name]
+			r.network.cut(r.lose(name).host)
+			r.await("after rank 0 was cut off")
+			r.mark()
+			r.agents[name] = a
+			r.network.mend(a.host)
+			r.await("after it came back")
+			r.restarted(1)
+			r.finish()
+		})
+	}
+}
+
+// TestProxyAbsence: what is away for 5 s is not lost, and the world goes on as it was. TEGEN_TORCH_ROUNDS says how
+// often each is away.
+func TestProxyAbsence(t *testing.T) {
+	start(t)
+	rounds := 1
+	if text := os.Getenv("TEGEN_TORCH_ROUNDS"); text != "" {
+		var err error
+		if rounds, err = strconv.Atoi(text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			r, etcd := networkRun(t, v, "1:2")
+			r.start(proxied)
+			r.start(proxied)
+			node := r.agents[r.await("a world of two agents")[0]]
+			for range rounds {
+				for what, away := range map[string][2]func(){
+					"rank 0 was stopped": {
+						func() { node.signal(syscall.SIGSTOP) }, func() { node.signal(syscall.SIGCONT) },
+					},
+					"rank 0 was cut off":   {func() { r.network.cut(node.host) }, func() { r.network.mend(node.host) }},
+					"the etcd was stopped": {func() { etcd.signal(syscall.SIGSTOP) }, func() { etcd.signal(syscall.SIGCONT) }},
+					"the etcd was cut off": {func() { r.network.cut(here) }, func() { r.network.mend(here) }},
+					"the etcd was killed":  {func() { etcd.kill() }, func() { etcd.start() }},
+				} {
+					r.mark()
+					away[0]()
+					time.Sleep(5 * time.Second)
+					away[1]()
+					r.goesOn("after " + what + " for 5 s")
+				}
+			}
 			r.restarted(0)
 			r.finish()
 		})
 	}
 }
 
-// silenceRun is one whose workers have torch's own limits.
-func silenceRun(t *testing.T, v version, nodes string) *run {
+// networkRun is a run on a network, before an etcd on this machine. Its workers have torch's own limits.
+func networkRun(t *testing.T, v version, nodes string) (*run, *server) {
 	t.Helper()
-	r := newRun(t, v, "c10d", etcdProcess(t).address, nodes)
-	r.conf, r.monitor, r.env = "last_call_timeout=1", "", []string{"TEGEN_TORCH_LIMIT=torch"}
-	return r
+	n := newNetwork(t)
+	_, port, err := net.SplitHostPort(ports.Address(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	etcd := etcdAt(t, n.prefix+"1:"+port)
+	r := newRun(t, v, "c10d", etcd.address, nodes)
+	r.conf, r.monitor, r.env, r.network = "last_call_timeout=1", "", []string{"TEGEN_TORCH_LIMIT=torch"}, n
+	return r, etcd
 }
 
-// freeze stops an agent, its proxy and its workers for good, which leaves their connections open.
-func (r *run) freeze(name string) {
+// lose takes an agent for lost.
+func (r *run) lose(name string) *agent {
 	r.t.Helper()
 	r.mark()
 	lost := r.agents[name]
 	delete(r.agents, name)
 	lost.killed.Store(true)
-	lost.signal(syscall.SIGSTOP)
+	return lost
 }
 
 // signal sends a signal to a process and to all that it started.
@@ -60,12 +144,4 @@ func (r *run) restarted(most int) {
 			r.t.Fatalf("agent %s has used %d restarts, want at most %d", s.Node, s.Restarts, most)
 		}
 	}
-}
-
-// pause stops an agent, its proxy and its workers for a while.
-func (r *run) pause(name string, d time.Duration) {
-	r.t.Helper()
-	r.agents[name].signal(syscall.SIGSTOP)
-	time.Sleep(d)
-	r.agents[name].signal(syscall.SIGCONT)
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // launcher is a command that starts torchrun, perhaps by way of a shell. Its options stand in the command or in torch's
@@ -117,6 +118,15 @@ func (l *launcher) minNodes() int {
 // monitorInterval is how often, in seconds, an agent looks for a change of its world where the command does not set it.
 // It is the default of torch 2.4 and newer; older ones have 5.
 const monitorInterval = "0.1"
+
+// grace is a limit for workers that ends after the agent has looked for a change of its world: an agent that finds its
+// workers killed before that uses a restart.
+func (l *launcher) grace(d time.Duration) time.Duration {
+	if seconds, err := strconv.ParseFloat(l.value("monitor_interval"), 64); err == nil && d > 0 && seconds > 0 {
+		d += time.Duration(seconds * float64(time.Second))
+	}
+	return d
+}
 
 // readTimeout is torch's limit for keys that others write, where the command has none of its own. Torch's 60 s would
 // end an agent that waits for its peers while the etcd is away for longer. This is as long as it waits for them to

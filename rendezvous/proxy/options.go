@@ -32,6 +32,7 @@ type Options struct {
 	prefix       string
 	ttl          time.Duration
 	silence      time.Duration
+	grace        time.Duration
 
 	minNodes int
 	etcd     store.External
@@ -58,6 +59,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 		"how long the keys of a run are kept where its last proxy was killed, at most 24h")
 	f.DurationVar(&o.silence, "evict-after", 8*time.Second,
 		"how long a node may be silent until the others form a world without it, 0 for ever")
+	f.DurationVar(&o.grace, "worker-grace", 10*time.Second,
+		"how long workers may take to end after that until they are killed, 0 for torchrun's own 30s")
 }
 
 // Complete sets the flags that are not on the command line from their variables, and checks all. The command is what is
@@ -80,6 +83,10 @@ func (o *Options) Complete(f *pflag.FlagSet, command []string, lookup func(strin
 	if o.silence != 0 && o.silence < leastSilence {
 		return fmt.Errorf("--evict-after: %s is less than %s, and not 0", o.silence, leastSilence)
 	}
+	if o.grace < 0 {
+		return fmt.Errorf("--worker-grace: %s is less than 0", o.grace)
+	}
+	o.grace = o.launcher.grace(o.grace)
 	if o.ttl < 2*time.Second {
 		return fmt.Errorf("--run-ttl: %s is less than 2s", o.ttl)
 	}
@@ -161,5 +168,5 @@ func parseEndpoint(text string) (string, error) {
 
 func (o *Options) engine(log *slog.Logger) proxystore.Options {
 	return proxystore.Options{Run: o.run, Prefix: o.prefix, TTL: o.ttl, Silence: o.silence, MinNodes: o.minNodes,
-		Log: log}
+		Grace: o.grace, Log: log}
 }

@@ -167,6 +167,7 @@ func TestMistakes(t *testing.T) {
 		"authority":     {flags: "--cacert " + empty, command: good, want: "certificate"},
 		"long":          {flags: "--run-ttl 24h1s", command: good, want: "--run-ttl: 24h0m1s is more than 24h"},
 		"hasty":         {flags: "--evict-after 1s", command: good, want: "--evict-after: 1s is less than 2s"},
+		"no grace":      {flags: "--worker-grace=-1s", command: good, want: "--worker-grace: -1s is less than 0"},
 		"negative":      {flags: "--evict-after=-1s", command: good, want: "--evict-after: -1s is less than 2s"},
 		"short":         {flags: "--run-ttl 1s", command: good, want: "--run-ttl: 1s is less than 2s"},
 		"prefix":        {flags: "--prefix=", command: good, want: "--prefix is empty"},

@@ -52,9 +52,12 @@ type Options struct {
 	Patience time.Duration // after which a WAIT for keys that were seen needs no answer of the etcd, default 2 s
 	Attempt  time.Duration // how long one request to the etcd may take before it is repeated, default 5 s
 	// Silence is how long a node may be silent until it is evicted from the run, 0 for ever. MinNodes is how many a
-	// world must have.
+	// world must have. Stop ends the workers on this node. It is called where they still run Grace after another node
+	// was evicted, unless that is 0.
 	Silence  time.Duration
 	MinNodes int
+	Grace    time.Duration
+	Stop     func()
 	Pending  int // bytes of requests that may wait, default 64 MiB
 	Answer   int // bytes of values that one answer may have, default 64 MiB: as long as a request may be
 	Log      *slog.Logger
@@ -368,11 +371,13 @@ func (e *Engine) Close(ctx context.Context) error {
 // that torch has it in: torch's agents close a run at its end, and those of its next attempt could not join it. The
 // lease itself ends by its time: an engine that is about to write for the first time may have just read its number.
 func (e *Engine) leave(ctx context.Context) error {
+	e.watcher.depart(ctx)
 	if _, err := e.client.Delete(ctx, e.keys.session); err != nil {
 		return err
 	}
 	none := clientv3.Compare(clientv3.CreateRevision(e.keys.sessions).WithPrefix(), "=", 0)
 	_, err := e.client.Txn(ctx).If(none).
-		Then(clientv3.OpDelete(e.keys.values, clientv3.WithPrefix()), clientv3.OpDelete(e.keys.lease)).Commit()
+		Then(clientv3.OpDelete(e.keys.values, clientv3.WithPrefix()), clientv3.OpDelete(e.keys.lease),
+			clientv3.OpDelete(e.watcher.prefix, clientv3.WithPrefix())).Commit()
 	return err
 }

@@ -248,6 +248,14 @@ func (m *membership) at(t time.Time) (*pyObject, error) {
 	return nil, errState
 }
 
+// ending says whether the round has lost a node, so that its agents are to leave it.
+func (m *membership) ending() bool {
+	return slices.ContainsFunc(m.waiting.items, func(node any) bool {
+		_, round, _ := nodeParts(node)
+		return lost(node) && round == m.round()
+	})
+}
+
 // expired removes the lost nodes of rounds that have ended, and says whether there was one.
 func (m *membership) expired() bool {
 	before := len(m.waiting.items)

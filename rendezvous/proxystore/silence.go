@@ -3,6 +3,7 @@ package proxystore
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -39,8 +40,9 @@ type watcher struct {
 	log    *slog.Logger
 	off    bool // no node is watched, and none is evicted
 
-	mu  sync.Mutex
-	own map[tcpstore.Client]*ownNode
+	mu   sync.Mutex
+	own  map[tcpstore.Client]*ownNode
+	gone map[string]bool // the nodes of clients that have left
 
 	// What follows is of the goroutine that ticks.
 	heard  map[string]*beat // by the names of nodes
@@ -48,6 +50,8 @@ type watcher struct {
 	rev    int64            // of the state that was read last
 	read   *membership
 	warned map[string]bool
+	ending int64     // the round that has lost a node
+	since  time.Time // when that was seen first
 }
 
 // ownNode is that of an agent which is a client of this engine.
@@ -66,7 +70,7 @@ type beat struct {
 func newWatcher(e *Engine, base string) *watcher {
 	return &watcher{
 		e: e, prefix: base + "nodes/", state: stateKey(e.options.Run), log: e.options.Log, off: e.options.Silence <= 0,
-		own: map[tcpstore.Client]*ownNode{}, heard: map[string]*beat{}, warned: map[string]bool{},
+		own: map[tcpstore.Client]*ownNode{}, gone: map[string]bool{}, ending: -1, heard: map[string]*beat{}, warned: map[string]bool{},
 	}
 }
 
@@ -120,21 +124,24 @@ func (w *watcher) once(what, text string, args ...any) {
 	}
 }
 
-// leave forgets the node of a client that is gone.
+// leave notes that the agent of a client has ended: torch's clients never connect again.
 func (w *watcher) leave(c tcpstore.Client) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	delete(w.own, c)
+	if o := w.own[c]; o != nil {
+		w.gone[o.name] = true
+		delete(w.own, c)
+	}
 }
 
-func (w *watcher) nodes() []ownNode {
+// nodes are those of this engine's agents, and those of agents that have ended.
+func (w *watcher) nodes() (own []ownNode, gone map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var all []ownNode
 	for _, o := range w.own {
-		all = append(all, *o)
+		own = append(own, *o)
 	}
-	return all
+	return own, maps.Clone(w.gone)
 }
 
 // run ticks until the engine ends.
@@ -150,21 +157,73 @@ func (w *watcher) run() {
 		case <-w.e.ctx.Done():
 			return
 		}
-		lease := w.e.lease.get()
-		own := w.nodes()
-		if lease == 0 || len(own) == 0 {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(w.e.ctx, w.e.options.Silence/2)
-		if err := w.tick(ctx, own, lease); err != nil {
+		if err := w.tick(w.e.ctx); err != nil {
 			w.log.Debug("looking after the nodes of the run", "error", err)
 		}
-		cancel()
+	}
+}
+
+// depart evicts the nodes of this engine before it ends, so that nobody waits for them.
+func (w *watcher) depart(ctx context.Context) {
+	if w.off {
+		return
+	}
+	w.mu.Lock()
+	for _, o := range w.own {
+		w.gone[o.name] = true
+	}
+	clear(w.own)
+	w.mu.Unlock()
+	for range 5 { // agents write the state meanwhile
+		_, gone := w.nodes()
+		if len(gone) == 0 || ctx.Err() != nil {
+			return
+		}
+		if err := w.tick(ctx); err != nil {
+			w.log.Debug("leaving the run", "error", err)
+		}
 	}
 }
 
 // tick writes the keys of this engine's nodes, and looks at all.
-func (w *watcher) tick(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
+func (w *watcher) tick(ctx context.Context) error {
+	lease := w.e.lease.get()
+	own, gone := w.nodes()
+	if lease == 0 || len(own)+len(gone) == 0 {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, w.e.options.Silence/2)
+	defer cancel()
+	if err := w.look(ctx, own, lease); err != nil {
+		return err
+	}
+	if err := w.listen(ctx); err != nil {
+		return err
+	}
+	if w.read == nil || w.read.closed() {
+		w.forget(gone)
+		return nil
+	}
+	if err := w.evict(ctx, lease, gone, true); err != nil {
+		return err
+	}
+	if err := w.evict(ctx, lease, w.silent(), false); err != nil {
+		return err
+	}
+	w.stop(own)
+	return w.rejoin(ctx, own, lease)
+}
+
+func (w *watcher) forget(gone map[string]bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for name := range gone {
+		delete(w.gone, name)
+	}
+}
+
+// look writes the keys of this engine's nodes, and reads the state if it has changed.
+func (w *watcher) look(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
 	var ops []clientv3.Op
 	for _, o := range own {
 		ops = append(ops, clientv3.OpPut(w.key(o.name), "", clientv3.WithLease(lease)))
@@ -185,16 +244,7 @@ func (w *watcher) tick(ctx context.Context, own []ownNode, lease clientv3.LeaseI
 			}
 		}
 	}
-	if err := w.listen(ctx); err != nil {
-		return err
-	}
-	if w.read == nil || w.read.closed() {
-		return nil
-	}
-	if err := w.evict(ctx, lease); err != nil {
-		return err
-	}
-	return w.rejoin(ctx, own, lease)
+	return nil
 }
 
 // listen counts for how many ticks each node has been silent.
@@ -239,41 +289,66 @@ func (w *watcher) silent() map[string]bool {
 	return all
 }
 
-// evict removes the silent nodes from the state. It leaves a complete world alone which has fewer nodes without them
-// than a world must have: it may go on if they come back.
-func (w *watcher) evict(ctx context.Context, lease clientv3.LeaseID) error {
-	silent := w.silent()
-	if len(silent) == 0 {
+// evict removes nodes from the state. A complete world goes on, if it must, with nodes that are only silent: where fewer
+// would be left than a world must have, it may still do so when they come back.
+func (w *watcher) evict(ctx context.Context, lease clientv3.LeaseID, nodes map[string]bool, ended bool) error {
+	if len(nodes) == 0 || w.read == nil {
 		return nil
 	}
 	var there []string
-	for name := range silent {
+	for name := range nodes {
 		if w.read.has(name) {
 			there = append(there, name)
 		}
 	}
 	slices.Sort(there)
-	if n := w.read.left(silent); w.read.complete() && len(there) > 0 && n < w.e.options.MinNodes {
+	left := w.read.left(nodes)
+	if least := w.e.options.MinNodes; !ended && w.read.complete() && len(there) > 0 && left < least {
 		w.once("few "+strings.Join(there, " "), "nodes are silent, and not evicted: too few would be left",
-			"nodes", there, "left", n, "minimum", w.e.options.MinNodes)
+			"nodes", there, "left", left, "minimum", least)
 		return nil
 	}
 	var conditions []clientv3.Cmp
 	var then []clientv3.Op
-	for name := range silent {
+	for name := range nodes {
 		key := w.key(name)
-		conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(key), "=", w.heard[name].rev))
 		then = append(then, clientv3.OpDelete(key))
+		if !ended {
+			conditions = append(conditions, clientv3.Compare(clientv3.ModRevision(key), "=", w.heard[name].rev))
+		}
 	}
 	if len(there) > 0 {
-		w.read.evict(silent)
+		w.read.evict(nodes)
 	}
 	held, err := w.write(ctx, lease, len(there) > 0, conditions, then)
-	if held && len(there) > 0 {
+	switch {
+	case !held:
+	case ended:
+		w.forget(nodes)
+		w.log.Info("the agent has ended: others form a world without it", "nodes", there)
+	case len(there) > 0:
 		w.log.Warn("evicted silent nodes: the others form a new world", "nodes", there,
 			"silent", w.e.options.Silence.String())
 	}
 	return err
+}
+
+// stop has the workers of this engine's agents ended where those have had Grace to end them. Torch's agents wait for 30
+// s, and a worker that handles SIGTERM does not do so while a collective waits for the node that was lost.
+func (w *watcher) stop(own []ownNode) {
+	if w.read == nil || w.e.options.Stop == nil || w.e.options.Grace <= 0 || !w.read.ending() {
+		return
+	}
+	if w.ending != w.read.round() {
+		w.ending, w.since = w.read.round(), time.Now()
+	}
+	takingPart := names(w.read.participants.keys)
+	for _, o := range own {
+		if slices.Contains(takingPart, o.name) && time.Since(w.since) >= w.e.options.Grace {
+			w.e.options.Stop()
+			return
+		}
+	}
 }
 
 // rejoin has the nodes of this engine wait for the next round where others have evicted them. Their agents do not

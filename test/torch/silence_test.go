@@ -42,6 +42,27 @@ func TestProxySilence(t *testing.T) {
 	}
 }
 
+// TestProxyStuck: workers that handle SIGTERM, which they cannot do in a collective that waits for a lost node, are
+// killed. Torch's agent does that after 30 s.
+func TestProxyStuck(t *testing.T) {
+	start(t)
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			r, _ := networkRun(t, v, "1:2")
+			r.env = append(r.env, "TEGEN_TORCH_TERM=1")
+			if grace := os.Getenv("TEGEN_RENDEZVOUS_WORKER_GRACE"); grace != "" {
+				r.env = append(r.env, "TEGEN_RENDEZVOUS_WORKER_GRACE="+grace)
+			}
+			r.start(proxied)
+			r.start(proxied)
+			r.network.cut(r.lose(r.await("a world of two agents")[0]).host)
+			r.await("after rank 0 was cut off")
+			r.restarted(0)
+			r.finish()
+		})
+	}
+}
+
 // TestProxyReturn: a node that was cut off for so long that it was evicted joins again, and no agent uses a restart for
 // that.
 func TestProxyReturn(t *testing.T) {
@@ -59,7 +80,7 @@ func TestProxyReturn(t *testing.T) {
 			r.agents[name] = a
 			r.network.mend(a.host)
 			r.await("after it came back")
-			r.restarted(1)
+			r.restarted(0)
 			r.finish()
 		})
 	}

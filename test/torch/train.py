@@ -8,11 +8,14 @@ import datetime
 import json
 import os
 import random
+import signal
 import time
 
 import torch
 import torch.distributed as dist
 
+if os.environ.get("TEGEN_TORCH_TERM"):  # as a program that writes a checkpoint when it is told to end
+    signal.signal(signal.SIGTERM, lambda *_: print("SIGTERM", flush=True))
 folder = os.environ["TEGEN_TORCH_DIR"]
 run = os.environ["TEGEN_TORCH_RUN"]
 began = time.monotonic()

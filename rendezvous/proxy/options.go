@@ -58,9 +58,9 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.ttl, "run-ttl", 10*time.Minute,
 		"how long the keys of a run are kept where its last proxy was killed, at most 24h")
 	f.DurationVar(&o.silence, "evict-after", 8*time.Second,
-		"how long a node may be silent until the others form a world without it, 0 for ever")
+		"how long a node may be silent before the others form a world without it, 0 for no limit")
 	f.DurationVar(&o.grace, "worker-grace", 10*time.Second,
-		"how long workers may take to end after that until they are killed, 0 for torchrun's own 30s")
+		"how long workers may take to end after that before they are killed, 0 for torchrun's own limit of 30s")
 }
 
 // Complete sets the flags that are not on the command line from their variables, and checks all. The command is what is

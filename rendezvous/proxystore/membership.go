@@ -218,12 +218,9 @@ func (m *membership) lostNode(of any) *pyObject {
 
 // wait has a node wait for the next round, with a heartbeat.
 func (m *membership) wait(node *pyObject, heartbeat time.Time) {
-	time, err := m.at(heartbeat)
-	if err != nil {
-		return
+	if m.beat(node, heartbeat) {
+		m.waiting.items = append(m.waiting.items, node)
 	}
-	m.waiting.items = append(m.waiting.items, node)
-	m.heartbeats.set(node, time)
 }
 
 // at is a time as the state has them: a datetime of 10 bytes, with or without a time zone, which is UTC.
@@ -264,6 +261,64 @@ func (m *membership) expired() bool {
 		return lost(node) && round < m.round()
 	})
 	return len(m.waiting.items) < before
+}
+
+// restore puts participants of an older state back that an agent has removed because of their heartbeats, and says
+// whether there was one. Who takes part changes no rank while a round is complete.
+func (m *membership) restore(older *membership, which func(name string) bool) bool {
+	if older == nil || !m.complete() || !older.complete() || m.round() != older.round() {
+		return false
+	}
+	there := names(m.participants.keys)
+	restored := false
+	for i, node := range older.participants.keys {
+		if name := nodeName(node); slices.Contains(there, name) || !which(name) {
+			continue
+		}
+		if m.beat(node, time.Now()) {
+			m.participants.set(node, older.participants.values[i])
+			restored = true
+		}
+	}
+	return restored
+}
+
+// beat sets a node's heartbeat. It is false in a state that has no heartbeat at all, whose form is not known.
+func (m *membership) beat(node any, heartbeat time.Time) bool {
+	at, err := m.at(heartbeat)
+	if err != nil {
+		return false
+	}
+	for i, other := range m.heartbeats.keys {
+		if nodeName(other) == nodeName(node) {
+			m.heartbeats.values[i] = at
+			return true
+		}
+	}
+	m.heartbeats.set(node, at)
+	return true
+}
+
+// stale says whether a participant's heartbeat is from before a time.
+func (m *membership) stale(name string, before time.Time) (node any, is bool) {
+	for i, node := range m.heartbeats.keys {
+		if nodeName(node) == name && slices.Contains(names(m.participants.keys), name) {
+			at, ok := instant(m.heartbeats.values[i])
+			return node, ok && at.Before(before)
+		}
+	}
+	return nil, false
+}
+
+// instant is the time that a datetime of 10 bytes has.
+func instant(v any) (time.Time, bool) {
+	b := []byte(stamp(v))
+	if len(b) != 10 {
+		return time.Time{}, false
+	}
+	micros := int(b[7])<<16 | int(b[8])<<8 | int(b[9])
+	return time.Date(int(binary.BigEndian.Uint16(b)), time.Month(b[2]), int(b[3]), int(b[4]), int(b[5]), int(b[6]),
+		micros*1000, time.UTC), true
 }
 
 // beaten are the nodes whose heartbeats differ from those of an older state: whoever wrote the newer one is among them,

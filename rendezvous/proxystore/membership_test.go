@@ -134,6 +134,36 @@ func TestBeaten(t *testing.T) {
 	}
 }
 
+// TestRestore: a participant that an agent removes from a complete round is put back with its rank and a heartbeat, and
+// one that leaves with the round is not.
+func TestRestore(t *testing.T) {
+	all := func(string) bool { return true }
+	for version := range recorded {
+		older, m := state(t, version), state(t, version)
+		m.remove(func(v any) bool { return nodeName(v) == nodeB })
+		if m.restore(older, func(string) bool { return false }) || m.has(nodeB) {
+			t.Errorf("%s: a node was put back that is not kept", version)
+		}
+		began := time.Now().Add(-time.Second)
+		if !m.restore(older, all) || m.restore(older, all) {
+			t.Errorf("%s: b was not put back once", version)
+		}
+		m = again(t, m)
+		if _, stale := m.stale(nodeB, began); stale || m.participants.values[1] != int64(1) {
+			t.Errorf("%s: b is back with rank %v, and its heartbeat is old: %v", version, m.participants.values[1], stale)
+		}
+		if _, stale := m.stale(nodeA, began); !stale {
+			t.Errorf("%s: the heartbeat of a is not from %v", version, began)
+		}
+		m = state(t, version)
+		m.remove(func(any) bool { return true })
+		m.fields.set("round", int64(1))
+		if m.restore(older, all) {
+			t.Errorf("%s: a round has got participants of the one before", version)
+		}
+	}
+}
+
 // TestPython: Python reads what is written here as it was, with the times that were set.
 func TestPython(t *testing.T) {
 	const program = `

@@ -43,6 +43,7 @@ type watcher struct {
 	mu   sync.Mutex
 	own  map[tcpstore.Client]*ownNode
 	gone map[string]bool // the nodes of clients that have left
+	kept map[string]bool // the nodes that have keys
 
 	// What follows is of the goroutine that ticks.
 	heard  map[string]*beat // by the names of nodes
@@ -76,8 +77,9 @@ func newWatcher(e *Engine, base string) *watcher {
 
 func (w *watcher) key(node string) string { return w.prefix + url.PathEscape(node) }
 
-// pass sees a request before it is carried out. It learns from an agent's writes which node is that agent's, and
-// removes from them the lost nodes of rounds that have ended.
+// pass sees a request before it is carried out. It learns from an agent's writes which node is that agent's. It removes
+// from them the lost nodes of rounds that have ended, and puts back the participants that the agent has removed because
+// of their heartbeats: no agent would notice, and of nodes with engines, engines decide which are lost.
 func (w *watcher) pass(c tcpstore.Client, q *tcpstore.Request) {
 	if w.off || q.Op != tcpstore.CompareSet || q.Keys[0] != w.state {
 		return
@@ -92,7 +94,8 @@ func (w *watcher) pass(c tcpstore.Client, q *tcpstore.Request) {
 		older = nil
 	}
 	w.learn(c, m.beaten(older), m)
-	if m.expired() {
+	restored := m.restore(older, func(name string) bool { return w.keeps(c, name) })
+	if m.expired() || restored {
 		if text, err := m.text(); err == nil {
 			q.Values = [][]byte{q.Values[0], text}
 		}
@@ -112,6 +115,14 @@ func (w *watcher) learn(c tcpstore.Client, beaten []*pyObject, m *membership) {
 	if o := w.own[c]; o != nil {
 		o.joined = slices.Contains(names(m.participants.keys), o.name)
 	}
+}
+
+// keeps says whether a node that a client has removed is to stay: it has a key, and is not the client's own.
+func (w *watcher) keeps(c tcpstore.Client, name string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.own[c]
+	return o != nil && o.name != name && w.kept[name]
 }
 
 // once logs a warning the first time.
@@ -275,6 +286,12 @@ func (w *watcher) listen(ctx context.Context) error {
 		there[name] = b
 	}
 	w.heard = there
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.kept = map[string]bool{}
+	for name := range there {
+		w.kept[name] = true
+	}
 	return nil
 }
 
@@ -351,24 +368,32 @@ func (w *watcher) stop(own []ownNode) {
 	}
 }
 
-// rejoin has the nodes of this engine wait for the next round where others have evicted them. Their agents do not
-// notice it themselves, and would train on.
+// mostStale is how old the heartbeat of a node may be until its engine writes one. Agents do so each 5 s, and take each
+// other for lost after 15 s, also where it was the etcd that was away.
+const mostStale = 8 * time.Second
+
+// rejoin has the nodes of this engine wait for the next round where others have evicted them: their agents do not notice
+// it themselves, and would train on. Those that take part get a heartbeat where they have none of late.
 func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
 	if w.read == nil || !w.read.complete() {
 		return nil
 	}
 	var back []string
+	refreshed := false
 	for _, o := range own {
+		if node, is := w.read.stale(o.name, time.Now().Add(-mostStale)); is {
+			refreshed = w.read.beat(node, time.Now()) || refreshed
+		}
 		if o.joined && !w.read.has(o.name) {
 			w.read.wait(o.node, time.Now())
 			back = append(back, o.name)
 		}
 	}
-	if len(back) == 0 {
+	if len(back) == 0 && !refreshed {
 		return nil
 	}
 	held, err := w.write(ctx, lease, true, nil, nil)
-	if held {
+	if held && len(back) > 0 {
 		w.log.Warn("this node was silent and others have evicted it: it joins again", "nodes", back)
 	}
 	return err

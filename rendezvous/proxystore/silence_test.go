@@ -29,17 +29,11 @@ func newNode(t *testing.T, at, name string, o Options) *node {
 	r := newRelay(t, at)
 	p := newPod(t, r.address, o)
 	n := &node{peer: p.dial(t), pod: p, relay: r, run: o.Run, name: name, id: func(v any) bool { return nodeName(v) == name }}
-	n.change(func(m *membership) {
-		beat, err := m.at(time.Now())
-		if err != nil {
-			t.Fatal(err)
-		}
-		m.heartbeats.set(m.heartbeats.keys[slices.IndexFunc(m.heartbeats.keys, n.id)], beat)
-	})
+	n.change(func(*membership) {})
 	return n
 }
 
-// change writes what is made of the state.
+// change writes what is made of the state, with a heartbeat of the node.
 func (n *node) change(of func(m *membership)) {
 	n.t.Helper()
 	for {
@@ -48,12 +42,21 @@ func (n *node) change(of func(m *membership)) {
 		if err != nil {
 			n.t.Fatal(err)
 		}
+		self := m.heartbeats.keys[slices.IndexFunc(m.heartbeats.keys, n.id)]
 		of(m)
+		if !m.beat(self, time.Now()) {
+			n.t.Fatal("the state has no heartbeat")
+		}
 		text, err := m.text()
 		if err != nil {
 			n.t.Fatal(err)
 		}
-		if n.swap(stateKey(n.run), was, string(text)) != was {
+		now, err := parseMembership([]byte(n.swap(stateKey(n.run), was, string(text))))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		if at := slices.IndexFunc(now.heartbeats.keys, n.id); at >= 0 &&
+			stamp(now.heartbeats.values[at]) == stamp(m.heartbeats.values[slices.IndexFunc(m.heartbeats.keys, n.id)]) {
 			return
 		}
 	}
@@ -138,6 +141,7 @@ func TestNeeded(t *testing.T) {
 		return a.watcher.warned["few "+nodeB]
 	})
 	a.turns(t, etcd(t), 2)
+	a.change(func(m *membership) { m.remove(b.id) }) // as agents of torch do after 15 s
 	if m := a.state(); !m.has(nodeB) || m.ending() {
 		t.Errorf("b was evicted from a world of two that needs two: %s", summary(m))
 	}

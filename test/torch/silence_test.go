@@ -5,7 +5,9 @@ package torch
 import (
 	"net"
 	"os"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -34,7 +36,9 @@ func TestProxySilence(t *testing.T) {
 				r.start(proxied)
 				lost := r.await("a world of two agents")[0]
 				c.lose(r, lost)
+				at := r.event
 				r.await("after rank 0 was " + name)
+				r.noticed(at)
 				r.restarted(c.restarts)
 				r.finish()
 			})
@@ -56,7 +60,9 @@ func TestProxyStuck(t *testing.T) {
 			r.start(proxied)
 			r.start(proxied)
 			r.network.cut(r.lose(r.await("a world of two agents")[0]).host)
+			at := r.event
 			r.await("after rank 0 was cut off")
+			r.noticed(at)
 			r.restarted(0)
 			r.finish()
 		})
@@ -74,12 +80,37 @@ func TestProxyReturn(t *testing.T) {
 			r.start(proxied)
 			name := r.await("a world of two agents")[0]
 			a := r.agents[name]
+			old := r.world
 			r.network.cut(r.lose(name).host)
 			r.await("after rank 0 was cut off")
 			r.mark()
+			if slices.ContainsFunc(r.sums(), func(s sum) bool { return s.Node == name && s.World != old }) {
+				t.Fatal("the node that was cut off is in another world")
+			}
 			r.agents[name] = a
 			r.network.mend(a.host)
 			r.await("after it came back")
+			r.restarted(0)
+			r.finish()
+		})
+	}
+}
+
+// TestProxyPartition: of two nodes, where a world needs two, neither goes on without the other. When the network is
+// back the world goes on as it was.
+func TestProxyPartition(t *testing.T) {
+	start(t)
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			r, _ := networkRun(t, v, "2:2")
+			r.start(proxied)
+			r.start(proxied)
+			name := r.await("a world of two agents")[0]
+			r.mark()
+			r.network.cut(r.agents[name].host)
+			time.Sleep(14 * time.Second)
+			r.network.mend(r.agents[name].host)
+			r.goesOn("after rank 0 was cut off for 14 s")
 			r.restarted(0)
 			r.finish()
 		})
@@ -154,6 +185,24 @@ func (r *run) lose(name string) *agent {
 func (p *process) signal(s syscall.Signal) {
 	for _, pid := range marked(p.mark) {
 		_ = syscall.Kill(pid, s) // it may just have ended
+	}
+}
+
+// noticed prints when the proxies of the living agents have evicted the lost one.
+func (r *run) noticed(lost time.Time) {
+	r.t.Helper()
+	for _, name := range r.living() {
+		text, err := os.ReadFile(r.agents[name].log)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			stamp, _, ok := strings.Cut(strings.TrimPrefix(line, "time="), " ")
+			at, err := time.Parse(time.RFC3339Nano, stamp)
+			if ok && err == nil && strings.Contains(line, "evicted silent nodes") {
+				r.t.Logf("%5.1f s  %s has evicted it", at.Sub(lost).Seconds(), name)
+			}
+		}
 	}
 }
 

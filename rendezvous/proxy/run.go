@@ -71,7 +71,8 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 	options := o.engine(log)
 	options.Stop = func() {
 		if n := killWorkers(int(command.Load()), o.run); n > 0 {
-			log.Warn("killed workers that had not ended after a node was evicted", "workers", n, "grace", o.grace.String())
+			log.Warn("killed workers that had not ended after a node was evicted", "workers", n,
+				"grace", o.grace.String())
 		}
 	}
 	engine, err := proxystore.New(client.Client, options)

@@ -64,7 +64,8 @@ func again(t *testing.T, m *membership) *membership {
 // summary is what agents see of a state.
 func summary(m *membership) string {
 	nodes := func(all []any) string { s := names(all); slices.Sort(s); return strings.Join(s, " ") }
-	return fmt.Sprintf("round %d, complete %v, closed %v: %s; waiting %s; heard of %s", m.round(), m.complete(), m.closed(),
+	return fmt.Sprintf("round %d, complete %v, closed %v: %s; waiting %s; heard of %s",
+		m.round(), m.complete(), m.closed(),
 		nodes(m.participants.keys), nodes(m.waiting.items), nodes(m.heartbeats.keys))
 }
 
@@ -150,7 +151,8 @@ func TestRestore(t *testing.T) {
 		}
 		m = again(t, m)
 		if _, stale := m.stale(nodeB, began); stale || m.participants.values[1] != int64(1) {
-			t.Errorf("%s: b is back with rank %v, and its heartbeat is old: %v", version, m.participants.values[1], stale)
+			t.Errorf("%s: b is back with rank %v, and its heartbeat is old: %v", version, m.participants.values[1],
+				stale)
 		}
 		if _, stale := m.stale(nodeA, began); !stale {
 			t.Errorf("%s: the heartbeat of a is not from %v", version, began)

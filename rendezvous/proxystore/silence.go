@@ -71,7 +71,8 @@ type beat struct {
 func newWatcher(e *Engine, base string) *watcher {
 	return &watcher{
 		e: e, prefix: base + "nodes/", state: stateKey(e.options.Run), log: e.options.Log, off: e.options.Silence <= 0,
-		own: map[tcpstore.Client]*ownNode{}, gone: map[string]bool{}, ending: -1, heard: map[string]*beat{}, warned: map[string]bool{},
+		own: map[tcpstore.Client]*ownNode{}, gone: map[string]bool{}, heard: map[string]*beat{},
+		warned: map[string]bool{}, ending: -1,
 	}
 }
 
@@ -306,8 +307,8 @@ func (w *watcher) silent() map[string]bool {
 	return all
 }
 
-// evict removes nodes from the state. A complete world goes on, if it must, with nodes that are only silent: where fewer
-// would be left than a world must have, it may still do so when they come back.
+// evict removes nodes from the state. It leaves silent nodes in a complete world where fewer nodes would be left than a
+// world must have: that world may go on when they come back.
 func (w *watcher) evict(ctx context.Context, lease clientv3.LeaseID, nodes map[string]bool, ended bool) error {
 	if len(nodes) == 0 || w.read == nil {
 		return nil
@@ -372,8 +373,8 @@ func (w *watcher) stop(own []ownNode) {
 // other for lost after 15 s, also where it was the etcd that was away.
 const mostStale = 8 * time.Second
 
-// rejoin has the nodes of this engine wait for the next round where others have evicted them: their agents do not notice
-// it themselves, and would train on. Those that take part get a heartbeat where they have none of late.
+// rejoin has the nodes of this engine wait for the next round where others have evicted them: their agents do not
+// notice it themselves, and would train on. Those that take part get a heartbeat if theirs is old.
 func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
 	if w.read == nil || !w.read.complete() {
 		return nil

@@ -28,7 +28,8 @@ func newNode(t *testing.T, at, name string, o Options) *node {
 	t.Helper()
 	r := newRelay(t, at)
 	p := newPod(t, r.address, o)
-	n := &node{peer: p.dial(t), pod: p, relay: r, run: o.Run, name: name, id: func(v any) bool { return nodeName(v) == name }}
+	n := &node{peer: p.dial(t), pod: p, relay: r, run: o.Run, name: name}
+	n.id = func(v any) bool { return nodeName(v) == name }
 	n.change(func(*membership) {})
 	return n
 }

@@ -182,8 +182,7 @@ func (r *run) start(k kind) string {
 	env = append(append(env, r.version.environment()...), "TEGEN_TORCH_RUN="+r.id, "TEGEN_TORCH_NODE="+name)
 	env = append(env, r.env...)
 	command = h.inside(r.version.inside(r.t, command))
-	r.agents[name] = &agent{
-		kind: k, host: h, process: spawn(r.t, r.id+"-"+name, append(env, h.environment()...), command[0], command[1:]...),
-	}
+	process := spawn(r.t, r.id+"-"+name, append(env, h.environment()...), command[0], command[1:]...)
+	r.agents[name] = &agent{kind: k, host: h, process: process}
 	return name
 }

@@ -136,12 +136,10 @@ func TestProxyAbsence(t *testing.T) {
 			node := r.agents[r.await("a world of two agents")[0]]
 			for range rounds {
 				for what, away := range map[string][2]func(){
-					"rank 0 was stopped": {
-						func() { node.signal(syscall.SIGSTOP) }, func() { node.signal(syscall.SIGCONT) },
-					},
-					"rank 0 was cut off":   {func() { r.network.cut(node.host) }, func() { r.network.mend(node.host) }},
-					"the etcd was stopped": {func() { etcd.signal(syscall.SIGSTOP) }, func() { etcd.signal(syscall.SIGCONT) }},
-					"the etcd was cut off": {func() { r.network.cut(here) }, func() { r.network.mend(here) }},
+					"rank 0 was stopped":   stopped(func() *process { return node.process }),
+					"rank 0 was cut off":   r.network.without(node.host),
+					"the etcd was stopped": stopped(func() *process { return etcd.process }),
+					"the etcd was cut off": r.network.without(here),
 					"the etcd was killed":  {func() { etcd.kill() }, func() { etcd.start() }},
 				} {
 					r.mark()
@@ -155,6 +153,17 @@ func TestProxyAbsence(t *testing.T) {
 			r.finish()
 		})
 	}
+}
+
+// stopped stops a process with all that it started, and lets them go on. A server's process is another after each
+// start.
+func stopped(p func() *process) [2]func() {
+	return [2]func(){func() { p().signal(syscall.SIGSTOP) }, func() { p().signal(syscall.SIGCONT) }}
+}
+
+// without cuts a host off, and connects it again.
+func (n *network) without(h host) [2]func() {
+	return [2]func(){func() { n.cut(h) }, func() { n.mend(h) }}
 }
 
 // networkRun is a run on a network, before an etcd on this machine. Its workers have torch's own limits.

@@ -12,8 +12,14 @@ import (
 // killWorkers kills the workers of a command's run: of what the command has started, the processes that have the run's
 // id from their agent, and whose parent does not.
 func killWorkers(command int, run string) (killed int) {
+	var workers []int // found before any is killed, because that gives its children another parent
 	for pid := range descendants(command) {
-		if ofRun(pid, run) && !ofRun(parent(pid), run) && syscall.Kill(pid, syscall.SIGKILL) == nil {
+		if ofRun(pid, run) && !ofRun(parent(pid), run) {
+			workers = append(workers, pid)
+		}
+	}
+	for _, pid := range workers {
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
 			killed++
 		}
 	}

@@ -117,6 +117,30 @@ func TestProxyPartition(t *testing.T) {
 	}
 }
 
+// TestProxyNewcomer: an etcd was away for longer than torch's keep-alives, 15 s. A node that joins afterwards is noticed
+// by the agents of those that train.
+func TestProxyNewcomer(t *testing.T) {
+	start(t)
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			r, etcd := networkRun(t, v, "1:3")
+			r.start(proxied)
+			r.start(proxied)
+			r.await("a world of two agents")
+			r.mark()
+			etcd.kill()
+			time.Sleep(20 * time.Second)
+			etcd.start()
+			r.goesOn("after the etcd was killed for 20 s")
+			r.mark()
+			r.start(proxied)
+			r.await("after an agent came")
+			r.restarted(0)
+			r.finish()
+		})
+	}
+}
+
 // TestProxyAbsence: what is away for 5 s is not lost, and the world goes on as it was. TEGEN_TORCH_ROUNDS says how
 // often each is away.
 func TestProxyAbsence(t *testing.T) {

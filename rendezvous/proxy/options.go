@@ -167,6 +167,8 @@ func parseEndpoint(text string) (string, error) {
 }
 
 func (o *Options) engine(log *slog.Logger) proxystore.Options {
-	return proxystore.Options{Run: o.run, Prefix: o.prefix, TTL: o.ttl, Silence: o.silence, MinNodes: o.minNodes,
-		Grace: o.grace, Log: log}
+	return proxystore.Options{
+		Run: o.run, Prefix: o.prefix, TTL: o.ttl, Silence: o.silence, MinNodes: o.minNodes,
+		Grace: o.grace, Log: log,
+	}
 }

@@ -46,6 +46,25 @@ func TestProxySilence(t *testing.T) {
 	}
 }
 
+// TestProxySurvivors: two of three nodes meet in the next world, which needs both, and neither uses a restart.
+func TestProxySurvivors(t *testing.T) {
+	start(t)
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			r, _ := networkRun(t, v, "2:3")
+			for range 3 {
+				r.start(proxied)
+			}
+			r.network.cut(r.lose(r.await("a world of three agents")[0]).host)
+			at := r.event
+			r.await("after rank 0 was cut off")
+			r.noticed(at)
+			r.restarted(0)
+			r.finish()
+		})
+	}
+}
+
 // TestProxyStuck: workers that handle SIGTERM, which they cannot do in a collective that waits for a lost node, are
 // killed. Torch's agent does that after 30 s.
 func TestProxyStuck(t *testing.T) {
@@ -117,8 +136,8 @@ func TestProxyPartition(t *testing.T) {
 	}
 }
 
-// TestProxyNewcomer: an etcd was away for longer than torch's keep-alives, 15 s. A node that joins afterwards is noticed
-// by the agents of those that train.
+// TestProxyNewcomer: an etcd was away for longer than torch's keep-alives, 15 s. The agents of the nodes that train
+// notice a node that joins afterwards.
 func TestProxyNewcomer(t *testing.T) {
 	start(t)
 	for _, v := range versions {

@@ -32,7 +32,7 @@ e2e: ## Run the tests on a real control plane, which is built on first use (abou
 
 # The roots are made before any test's time runs, and named by what makes or finds them.
 .PHONY: e2e-torch
-e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB once, then about 20 minutes)
+e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB once, then about 40 minutes)
 	roots=$$(test/torch/setup.sh) && \
 		TEGEN_TORCH=1 TEGEN_TORCH_ROOTS="$$roots" go test -v -count=1 -timeout 60m ./test/torch/...
 

@@ -49,9 +49,9 @@ e2e: ## Run the tests on a real control plane, which is built on first use (abou
 
 # The roots are made before any test's time runs, and named by what makes or finds them.
 .PHONY: e2e-torch
-e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB once, then about 20 minutes)
+e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB once, then about 40 minutes)
 	roots=$$(rendezvous/test/torch/setup.sh) && cd rendezvous && \
-		TEGEN_TORCH=1 TEGEN_TORCH_ROOTS="$$roots" go test -v -count=1 -timeout 60m ./test/torch/...
+		TEGEN_TORCH=1 TEGEN_TORCH_ROOTS="$$roots" go test -v -count=1 -timeout 120m ./test/torch/...
 
 .PHONY: e2e-node
 e2e-node: ## Run rendered bundles on a real node (needs root on Debian 12; about 30 minutes at first, then 10)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // launcher is a command that starts torchrun, perhaps by way of a shell. Its options stand in the command or in torch's
@@ -24,7 +25,9 @@ type place struct {
 }
 
 // rendezvousOptions are those that concern a proxy.
-var rendezvousOptions = []string{"rdzv_backend", "rdzv_endpoint", "rdzv_id", "rdzv_conf"}
+var rendezvousOptions = []string{
+	"rdzv_backend", "rdzv_endpoint", "rdzv_id", "rdzv_conf", "nnodes", "monitor_interval",
+}
 
 // valueless are torchrun's options that take no value.
 var valueless = []string{
@@ -102,6 +105,29 @@ func (l *launcher) value(option string) string {
 
 func variable(option string) string { return "PET_" + strings.ToUpper(option) }
 
+// minNodes is how many nodes a world of the command must have; 1 where it does not show that.
+func (l *launcher) minNodes() int {
+	text, _, _ := strings.Cut(l.value("nnodes"), ":")
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil { // torchrun reports it
+		return 1
+	}
+	return n
+}
+
+// monitorInterval is how often, in seconds, an agent looks for a change of its world where the command does not set it.
+// It is the default of torch 2.4 and newer; older ones have 5.
+const monitorInterval = "0.1"
+
+// grace is a limit for workers that ends after the agent has looked for a change of its world: an agent that finds its
+// workers killed before that uses a restart.
+func (l *launcher) grace(d time.Duration) time.Duration {
+	if seconds, err := strconv.ParseFloat(l.value("monitor_interval"), 64); err == nil && d > 0 && seconds > 0 {
+		d += time.Duration(seconds * float64(time.Second))
+	}
+	return d
+}
+
 // readTimeout is torch's limit for keys that others write, where the command has none of its own. Torch's 60 s would
 // end an agent that waits for its peers while the etcd is away for longer. This is as long as it waits for them to
 // join.
@@ -120,6 +146,9 @@ func (l *launcher) through(port int, environ []string) (args, env []string) {
 			args[p.index] = p.prefix + value
 		}
 		set[variable(option)] = value
+	}
+	if l.value("monitor_interval") == "" {
+		set[variable("monitor_interval")] = monitorInterval
 	}
 	if _, ok := l.lookup(noShare); !ok {
 		set[noShare] = "1"

@@ -31,11 +31,17 @@ type Options struct {
 	passwordFile string
 	prefix       string
 	ttl          time.Duration
+	silence      time.Duration
+	grace        time.Duration
 
+	minNodes int
 	etcd     store.External
 	run      string
 	launcher launcher
 }
+
+// leastSilence is the shortest silence that is taken for a loss. Within less a machine may be busy.
+const leastSilence = 2 * time.Second
 
 // AddFlags adds the flags, with their defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
@@ -51,6 +57,10 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.prefix, "prefix", "/tegen/c10d", "prefix of all keys in the etcd")
 	f.DurationVar(&o.ttl, "run-ttl", 10*time.Minute,
 		"how long the keys of a run are kept where its last proxy was killed, at most 24h")
+	f.DurationVar(&o.silence, "evict-after", 8*time.Second,
+		"how long a node may be silent before the others form a world without it, 0 for no limit")
+	f.DurationVar(&o.grace, "worker-grace", 10*time.Second,
+		"how long workers may take to end after that before they are killed, 0 for torchrun's own limit of 30s")
 }
 
 // Complete sets the flags that are not on the command line from their variables, and checks all. The command is what is
@@ -69,6 +79,14 @@ func (o *Options) Complete(f *pflag.FlagSet, command []string, lookup func(strin
 	if o.run = o.launcher.value("rdzv_id"); o.run == "" {
 		return errors.New("the run has no id: give the command --rdzv-id, or set PET_RDZV_ID")
 	}
+	o.minNodes = o.launcher.minNodes()
+	if o.silence != 0 && o.silence < leastSilence {
+		return fmt.Errorf("--evict-after: %s is less than %s, and not 0", o.silence, leastSilence)
+	}
+	if o.grace < 0 {
+		return fmt.Errorf("--worker-grace: %s is less than 0", o.grace)
+	}
+	o.grace = o.launcher.grace(o.grace)
 	if o.ttl < 2*time.Second {
 		return fmt.Errorf("--run-ttl: %s is less than 2s", o.ttl)
 	}
@@ -149,5 +167,8 @@ func parseEndpoint(text string) (string, error) {
 }
 
 func (o *Options) engine(log *slog.Logger) proxystore.Options {
-	return proxystore.Options{Run: o.run, Prefix: o.prefix, TTL: o.ttl, Log: log}
+	return proxystore.Options{
+		Run: o.run, Prefix: o.prefix, TTL: o.ttl, Silence: o.silence, MinNodes: o.minNodes,
+		Grace: o.grace, Log: log,
+	}
 }

@@ -113,7 +113,7 @@ func TestEnvironment(t *testing.T) {
 	want := map[string]string{
 		"PET_RDZV_ID": "a", "PET_RDZV_BACKEND": "c10d", "PET_RDZV_ENDPOINT": "127.0.0.1:7",
 		"PET_RDZV_CONF": "last_call_timeout=1,is_host=0,read_timeout=600", noShare: "1",
-		"TEGEN_RENDEZVOUS_ENDPOINTS": "http://one:1,two", "TEGEN_RENDEZVOUS_USER": "me",
+		"PET_MONITOR_INTERVAL": "0.1", "TEGEN_RENDEZVOUS_ENDPOINTS": "http://one:1,two", "TEGEN_RENDEZVOUS_USER": "me",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -166,6 +166,9 @@ func TestMistakes(t *testing.T) {
 		"certificate":   {flags: "--cert " + empty, command: good, want: "key"},
 		"authority":     {flags: "--cacert " + empty, command: good, want: "certificate"},
 		"long":          {flags: "--run-ttl 24h1s", command: good, want: "--run-ttl: 24h0m1s is more than 24h"},
+		"hasty":         {flags: "--evict-after 1s", command: good, want: "--evict-after: 1s is less than 2s"},
+		"no grace":      {flags: "--worker-grace=-1s", command: good, want: "--worker-grace: -1s is less than 0"},
+		"negative":      {flags: "--evict-after=-1s", command: good, want: "--evict-after: -1s is less than 2s"},
 		"short":         {flags: "--run-ttl 1s", command: good, want: "--run-ttl: 1s is less than 2s"},
 		"prefix":        {flags: "--prefix=", command: good, want: "--prefix is empty"},
 		"bad variable":  {command: good, env: map[string]string{"TEGEN_RENDEZVOUS_RUN_TTL": "x"}, want: "RUN_TTL"},
@@ -180,5 +183,33 @@ func TestMistakes(t *testing.T) {
 				t.Errorf("it shows a password: %v", err)
 			}
 		})
+	}
+}
+
+// TestNodes: a proxy evicts no node that a world of the command needs, and leaves the command its own interval.
+func TestNodes(t *testing.T) {
+	for command, want := range map[string]struct {
+		least    int
+		interval string
+	}{
+		"torchrun --rdzv_id=a --rdzv_endpoint=e --nnodes=2:4 --monitor-interval 3 t.py": {2, ""},
+		"torchrun --rdzv_id=a --rdzv_endpoint=e --nnodes 3 t.py":                        {3, "0.1"},
+		"torchrun --rdzv_id=a --rdzv_endpoint=e t.py":                                   {1, "0.1"},
+		"torchrun --rdzv_id=a --rdzv_endpoint=e --nnodes=x:4 t.py":                      {1, "0.1"},
+	} {
+		o, err := complete(nil, words(command), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, env := o.launcher.through(7, nil)
+		interval := ""
+		for _, v := range env {
+			if text, ok := strings.CutPrefix(v, "PET_MONITOR_INTERVAL="); ok {
+				interval = text
+			}
+		}
+		if o.minNodes != want.least || interval != want.interval {
+			t.Errorf("%s: at least %d nodes and interval %q, want %v", command, o.minNodes, interval, want)
+		}
 	}
 }

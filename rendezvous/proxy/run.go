@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -66,7 +67,15 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 	if err := o.permitted(client); err != nil {
 		return err
 	}
-	engine, err := proxystore.New(client.Client, o.engine(log))
+	var command atomic.Int64 // its process, once it was started
+	options := o.engine(log)
+	options.Stop = func() {
+		if n := killWorkers(int(command.Load()), o.run); n > 0 {
+			log.Warn("killed workers that had not ended after a node was evicted", "workers", n,
+				"grace", o.grace.String())
+		}
+	}
+	engine, err := proxystore.New(client.Client, options)
 	if err != nil {
 		return err
 	}
@@ -77,7 +86,7 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 	s := tcpstore.NewFor(engine, tcpstore.DefaultLimits(), log, tcpstore.Observer{})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
-	err = o.child(p, listener.Addr().(*net.TCPAddr).Port, signals)
+	err = o.child(p, listener.Addr().(*net.TCPAddr).Port, signals, &command)
 	ctx, cancel := context.WithTimeoutCause(context.Background(), flushLimit, errors.New("the etcd does not answer"))
 	defer cancel()
 	if closeErr := errors.Join(s.Close(), <-served, engine.Close(ctx)); closeErr != nil {
@@ -126,7 +135,7 @@ func (o *Options) connect(signals chan os.Signal, log *slog.Logger) (*store.Stor
 }
 
 // child runs the command to its end, and hands signals on to it.
-func (o *Options) child(p Process, port int, signals chan os.Signal) error {
+func (o *Options) child(p Process, port int, signals chan os.Signal, process *atomic.Int64) error {
 	args, env := o.launcher.through(port, p.Environ)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, p.In, p.Out, p.Err
@@ -134,6 +143,7 @@ func (o *Options) child(p Process, port int, signals chan os.Signal) error {
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the command: %w", err)
 	}
+	process.Store(int64(cmd.Process.Pid))
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {

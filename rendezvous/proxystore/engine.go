@@ -51,8 +51,15 @@ type Options struct {
 	TTL      time.Duration // how long a run without proxies is kept, default 10 min, at least 2 s
 	Patience time.Duration // after which a WAIT for keys that were seen needs no answer of the etcd, default 2 s
 	Attempt  time.Duration // how long one request to the etcd may take before it is repeated, default 5 s
-	Pending  int           // bytes of requests that may wait, default 64 MiB
-	Answer   int           // bytes of values that one answer may have, default 64 MiB: as long as a request may be
+	// Silence is how long a node may be silent until it is evicted from the run, 0 for ever. MinNodes is how many a
+	// world must have. Stop ends the workers on this node. It is called where they still run Grace after another node
+	// was evicted, unless that is 0.
+	Silence  time.Duration
+	MinNodes int
+	Grace    time.Duration
+	Stop     func()
+	Pending  int // bytes of requests that may wait, default 64 MiB
+	Answer   int // bytes of values that one answer may have, default 64 MiB: as long as a request may be
 	Log      *slog.Logger
 }
 
@@ -88,6 +95,7 @@ type Engine struct {
 	lease   lease
 	trouble trouble
 	era     atomic.Pointer[era]
+	watcher *watcher
 }
 
 var _ tcpstore.Engine = (*Engine)(nil)
@@ -153,8 +161,10 @@ func New(c *clientv3.Client, o Options) (*Engine, error) {
 	e.ctx, e.cancel = context.WithCancel(context.Background())
 	e.known = e.begin()
 	e.era.Store(e.known)
+	e.watcher = newWatcher(e, base)
 	e.done.Go(e.run)
 	e.done.Go(e.keepAlive)
+	e.done.Go(e.watcher.run)
 	return e, nil
 }
 
@@ -190,6 +200,7 @@ func (e *Engine) Do(c tcpstore.Client, q tcpstore.Request) error {
 			return refuse("length", "%s with a value of %d bytes: an etcd takes %d", q.Op, len(v), mostValue)
 		}
 	}
+	e.watcher.pass(c, &q)
 	return e.enqueue(&operation{client: c, q: q, came: time.Now(), queued: true})
 }
 
@@ -226,7 +237,10 @@ func size(q tcpstore.Request) int {
 
 // Leave is described at tcpstore.Engine. What the client has written before is written nevertheless, as torch's server
 // would have at once.
-func (e *Engine) Leave(c tcpstore.Client) { e.stopWaiting(c, func(*operation) bool { return true }) }
+func (e *Engine) Leave(c tcpstore.Client) {
+	e.stopWaiting(c, func(*operation) bool { return true })
+	e.watcher.leave(c)
+}
 
 // stopWaiting ends those of a client's waits that is says.
 func (e *Engine) stopWaiting(c tcpstore.Client, is func(*operation) bool) {
@@ -357,11 +371,13 @@ func (e *Engine) Close(ctx context.Context) error {
 // that torch has it in: torch's agents close a run at its end, and those of its next attempt could not join it. The
 // lease itself ends by its time: an engine that is about to write for the first time may have just read its number.
 func (e *Engine) leave(ctx context.Context) error {
+	e.watcher.depart(ctx)
 	if _, err := e.client.Delete(ctx, e.keys.session); err != nil {
 		return err
 	}
 	none := clientv3.Compare(clientv3.CreateRevision(e.keys.sessions).WithPrefix(), "=", 0)
 	_, err := e.client.Txn(ctx).If(none).
-		Then(clientv3.OpDelete(e.keys.values, clientv3.WithPrefix()), clientv3.OpDelete(e.keys.lease)).Commit()
+		Then(clientv3.OpDelete(e.keys.values, clientv3.WithPrefix()), clientv3.OpDelete(e.keys.lease),
+			clientv3.OpDelete(e.watcher.prefix, clientv3.WithPrefix())).Commit()
 	return err
 }

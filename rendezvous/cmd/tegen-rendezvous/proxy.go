@@ -26,6 +26,13 @@ be set by TEGEN_RENDEZVOUS_ and its name, as TEGEN_RENDEZVOUS_ENDPOINTS. The
 password for etcd comes from TEGEN_RENDEZVOUS_PASSWORD, or from the file that
 --password-file names; the command does not inherit it.
 
+A node that loses its power or its network is evicted after --evict-after: the
+other nodes form a new world, if they are at least as many as --nnodes requires.
+This uses no restart of --max-restarts, unless a worker fails before. Workers
+that still run --worker-grace later are killed. Nodes are not evicted while the
+etcd is away. Where the command sets no --monitor-interval, PET_MONITOR_INTERVAL
+is 0.1, so that agents of torch 1.13 notice an eviction as soon as newer ones.
+
 The store listens on 127.0.0.1, without a password. Signals are handed on to the
 command.
 

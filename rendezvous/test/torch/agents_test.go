@@ -67,10 +67,17 @@ exec chroot "$root" "$@"`
 // spawn starts a command where the version is installed.
 func (v version) spawn(t *testing.T, name string, env []string, command ...string) *process {
 	t.Helper()
-	if v.suite != "" {
-		command = append([]string{"unshare", "-m", "sh", "-c", enter, "enter", v.root(t), shared}, command...)
-	}
+	command = v.inside(t, command)
 	return spawn(t, name, env, command[0], command[1:]...)
+}
+
+// inside is a command as it runs where the version is installed.
+func (v version) inside(t *testing.T, command []string) []string {
+	t.Helper()
+	if v.suite == "" {
+		return command
+	}
+	return append([]string{"unshare", "-m", "sh", "-c", enter, "enter", v.root(t), shared}, command...)
 }
 
 // environment is what workers of the version need on one machine.
@@ -103,7 +110,7 @@ func (v version) program(t *testing.T) string {
 
 // settings are the run's as torchrun's options, without dashes.
 func (r *run) settings() [][2]string {
-	return [][2]string{
+	all := [][2]string{
 		{"rdzv_backend", r.backend},
 		{"rdzv_endpoint", r.endpoint},
 		{"rdzv_id", r.id},
@@ -111,8 +118,11 @@ func (r *run) settings() [][2]string {
 		{"nnodes", r.nodes},
 		{"nproc_per_node", "1"},
 		{"max_restarts", "10"},
-		{"monitor_interval", r.monitor},
 	}
+	if r.monitor != "" {
+		all = append(all, [2]string{"monitor_interval", r.monitor})
+	}
+	return all
 }
 
 // options are the settings on a command line.
@@ -146,6 +156,7 @@ const (
 // start starts an agent and returns its name.
 func (r *run) start(k kind) string {
 	r.t.Helper()
+	h := r.nextHost()
 	python, train := "/usr/bin/python3", r.version.folder()+"/train.py"
 	var env, command []string
 	switch k {
@@ -155,7 +166,7 @@ func (r *run) start(k kind) string {
 			command = append([]string{r.version.program(r.t), "proxy", "--"}, command...)
 		}
 		if r.version != torch113 { // which lacks the option
-			command = append(command, "--local_addr=127.0.0.1")
+			command = append(command, "--local_addr="+h.address)
 		}
 		command = append(append(command, r.options()...), train)
 	case variables:
@@ -169,6 +180,9 @@ func (r *run) start(k kind) string {
 	r.started++
 	name := fmt.Sprintf("%s-%d", k, r.started)
 	env = append(append(env, r.version.environment()...), "TEGEN_TORCH_RUN="+r.id, "TEGEN_TORCH_NODE="+name)
-	r.agents[name] = &agent{kind: k, process: r.version.spawn(r.t, r.id+"-"+name, env, command...)}
+	env = append(env, r.env...)
+	command = h.inside(r.version.inside(r.t, command))
+	process := spawn(r.t, r.id+"-"+name, append(env, h.environment()...), command[0], command[1:]...)
+	r.agents[name] = &agent{kind: k, host: h, process: process}
 	return name
 }

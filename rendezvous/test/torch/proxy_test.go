@@ -165,11 +165,15 @@ func away(t *testing.T) {
 // etcdProcess starts an etcd that can be killed and started again: the one that serve starts, where clients reach it.
 func etcdProcess(t *testing.T) *server {
 	t.Helper()
+	return etcdAt(t, ports.Address(t))
+}
+
+func etcdAt(t *testing.T, address string) *server {
+	t.Helper()
 	program, err := binary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := ports.Address(t)
 	s := &server{t: t, address: address, ready: "http://" + address + "/health", command: []string{
 		// It ends with its input.
 		"sh", "-c", `tail -f /dev/null | "$0" store "$1" "$2" 0`, program, t.TempDir(), address,

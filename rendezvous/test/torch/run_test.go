@@ -38,6 +38,8 @@ type run struct {
 	nodes    string // min:max
 	conf     string
 	monitor  string // seconds between an agent's looks at its workers and the store, torch's monitor_interval
+	env      []string
+	network  *network // that its agents are on, each on a host of its own; nil for this machine's
 
 	started int
 	agents  map[string]*agent // that should be alive, by their names
@@ -50,6 +52,7 @@ type run struct {
 type agent struct {
 	*process
 	kind kind
+	host host
 }
 
 // newRun begins a run. Its agents are to be started.

@@ -8,16 +8,22 @@ import datetime
 import json
 import os
 import random
+import signal
 import time
 
 import torch
 import torch.distributed as dist
 
+if os.environ.get("TEGEN_TORCH_TERM"):  # as a program that writes a checkpoint when it is told to end
+    signal.signal(signal.SIGTERM, lambda *_: print("SIGTERM", flush=True))
 folder = os.environ["TEGEN_TORCH_DIR"]
 run = os.environ["TEGEN_TORCH_RUN"]
 began = time.monotonic()
 
-dist.init_process_group("gloo", timeout=datetime.timedelta(seconds=60))
+limits = {}
+if os.environ.get("TEGEN_TORCH_LIMIT") != "torch":  # which is half an hour by default
+    limits["timeout"] = datetime.timedelta(seconds=60)
+dist.init_process_group("gloo", **limits)
 rank, size = dist.get_rank(), dist.get_world_size()
 drawn = float(random.randrange(1, 1 << 40)) if rank == 0 else 0.0
 out = os.open(os.path.join(folder, run + ".sums"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)

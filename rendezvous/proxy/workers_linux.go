@@ -1,0 +1,79 @@
+package proxy
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// killWorkers kills the workers of a command's run: of what the command has started, the processes that have the run's
+// id from their agent, and whose parent does not.
+func killWorkers(command int, run string) (killed int) {
+	var workers []int // found before any is killed, because that gives its children another parent
+	for pid := range descendants(command) {
+		if ofRun(pid, run) && !ofRun(parent(pid), run) {
+			workers = append(workers, pid)
+		}
+	}
+	for _, pid := range workers {
+		if syscall.Kill(pid, syscall.SIGKILL) == nil {
+			killed++
+		}
+	}
+	return killed
+}
+
+// descendants are all processes that a process has started, and those that they have.
+func descendants(of int) map[int]bool {
+	children := map[int][]int{}
+	entries, err := filepath.Glob("/proc/[0-9]*/stat")
+	if err != nil {
+		panic(err) // the pattern is malformed
+	}
+	for _, path := range entries {
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path))); err == nil {
+			children[parent(pid)] = append(children[parent(pid)], pid)
+		}
+	}
+	all := map[int]bool{}
+	for next := []int{of}; len(next) > 0; next = next[1:] {
+		for _, child := range children[next[0]] {
+			if !all[child] {
+				all[child] = true
+				next = append(next, child)
+			}
+		}
+	}
+	return all
+}
+
+// parent is the process that has started another; 0 where that has ended.
+func parent(pid int) int {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // the name before it may hold anything
+	if len(fields) < 2 {
+		return 0
+	}
+	n, _ := strconv.Atoi(fields[1])
+	return n
+}
+
+// ofRun says whether a process has the variable that torch's agents give their workers.
+func ofRun(pid int, run string) bool {
+	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	if err != nil {
+		return false
+	}
+	for variable := range bytes.SplitSeq(text, []byte{0}) {
+		if string(variable) == "TORCHELASTIC_RUN_ID="+run {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,207 @@
+package proxystore
+
+import (
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// short is a silence for tests. What holds for it holds for any.
+const short = 400 * time.Millisecond
+
+// node is an agent of torch at a proxy of its own, which a relay can cut off.
+type node struct {
+	peer
+	pod
+	relay *relay
+	run   string
+	name  string
+	id    func(any) bool
+}
+
+// newNode starts a proxy, and writes a heartbeat of its agent.
+func newNode(t *testing.T, at, name string, o Options) *node {
+	t.Helper()
+	r := newRelay(t, at)
+	p := newPod(t, r.address, o)
+	n := &node{peer: p.dial(t), pod: p, relay: r, run: o.Run, name: name}
+	n.id = func(v any) bool { return nodeName(v) == name }
+	n.change(func(*membership) {})
+	return n
+}
+
+// change writes what is made of the state, with a heartbeat of the node.
+func (n *node) change(of func(m *membership)) {
+	n.t.Helper()
+	for {
+		was := n.get(stateKey(n.run))
+		m, err := parseMembership([]byte(was))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		self := m.heartbeats.keys[slices.IndexFunc(m.heartbeats.keys, n.id)]
+		of(m)
+		if !m.beat(self, time.Now()) {
+			n.t.Fatal("the state has no heartbeat")
+		}
+		text, err := m.text()
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		now, err := parseMembership([]byte(n.swap(stateKey(n.run), was, string(text))))
+		if err != nil {
+			n.t.Fatal(err)
+		}
+		if at := slices.IndexFunc(now.heartbeats.keys, n.id); at >= 0 &&
+			stamp(now.heartbeats.values[at]) == stamp(m.heartbeats.values[slices.IndexFunc(m.heartbeats.keys, n.id)]) {
+			return
+		}
+	}
+}
+
+func (n *node) state() *membership {
+	n.t.Helper()
+	m, err := parseMembership([]byte(n.get(stateKey(n.run))))
+	if err != nil {
+		n.t.Fatal(err)
+	}
+	return m
+}
+
+// world is a complete round of a and b.
+func world(t *testing.T, at string, o Options) (a, b *node) {
+	t.Helper()
+	o.Run = newRun()
+	m := state(t, "2.6")
+	m.remove(func(v any) bool { return nodeName(v) == nodeC })
+	text, err := m.text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := newPod(t, at, o).dial(t)
+	first.swap(stateKey(o.Run), "", string(text))
+	return newNode(t, at, nodeA, o), newNode(t, at, nodeB, o)
+}
+
+// turns waits until an engine has looked at the nodes so often.
+func (n *node) turns(t *testing.T, at string, more int64) {
+	t.Helper()
+	c, key := client(t, at), n.watcher.key(n.name)
+	written := func() int64 {
+		r, err := c.Get(within(t), key)
+		if err != nil || len(r.Kvs) == 0 {
+			return 0
+		}
+		return r.Kvs[0].Version
+	}
+	until(t, func() bool { return written() > 0 })
+	begin := written()
+	until(t, func() bool { return written() >= begin+more })
+}
+
+// TestSilent: a node that cannot reach the etcd is evicted, and those that are left see a node that waits, until they
+// have left the round. When it can reach the etcd again it waits for the next round itself.
+func TestSilent(t *testing.T) { ways(t, silentWay) }
+
+func silentWay(t *testing.T, at string) {
+	a, b := world(t, at, Options{Silence: short, MinNodes: 1})
+	b.turns(t, at, 1)
+	b.relay.cut()
+	until(t, func() bool { return !a.state().has(nodeB) })
+	if m := a.state(); !m.ending() || m.left(nil) != 1 || !m.complete() {
+		t.Fatalf("after b fell silent: %s", summary(m))
+	}
+	b.relay.open()
+	until(t, func() bool { return a.state().has(nodeB) })
+	if m := a.state(); len(m.participants.keys) != 1 || len(m.waiting.items) != 2 {
+		t.Fatalf("after b came back: %s", summary(m))
+	}
+	a.change(func(m *membership) {
+		m.remove(a.id)
+		m.fields.set("round", m.round()+1)
+		m.fields.set("complete", false)
+	})
+	if m := a.state(); m.ending() || len(m.waiting.items) != 1 || !m.has(nodeB) {
+		t.Errorf("after a has left the round: %s", summary(m))
+	}
+}
+
+// TestNeeded: a world that needs a silent node is left as it is.
+func TestNeeded(t *testing.T) {
+	t.Parallel()
+	a, b := world(t, etcd(t), Options{Silence: short, MinNodes: 2})
+	b.turns(t, etcd(t), 1)
+	b.relay.cut()
+	until(t, func() bool {
+		a.watcher.mu.Lock()
+		defer a.watcher.mu.Unlock()
+		return a.watcher.warned["few "+nodeB]
+	})
+	a.turns(t, etcd(t), 2)
+	a.change(func(m *membership) { m.remove(b.id) }) // as agents of torch do after 15 s
+	if m := a.state(); !m.has(nodeB) || m.ending() {
+		t.Errorf("b was evicted from a world of two that needs two: %s", summary(m))
+	}
+}
+
+// TestAllAway: an etcd that no node can reach for a while evicts none, though one can reach it again later than the
+// other.
+func TestAllAway(t *testing.T) {
+	t.Parallel()
+	a, b := world(t, etcd(t), Options{Silence: short, MinNodes: 1})
+	b.turns(t, etcd(t), 1)
+	a.relay.cut()
+	b.relay.cut()
+	time.Sleep(2 * short) // nothing shows that a node cannot write
+	a.relay.open()
+	a.turns(t, etcd(t), beats/2)
+	b.relay.open()
+	b.turns(t, etcd(t), 2*beats)
+	if m := a.state(); !m.has(nodeA) || !m.has(nodeB) || m.ending() || len(m.waiting.items) > 0 {
+		t.Errorf("after the etcd was away: %s", summary(m))
+	}
+}
+
+// TestDepart: an agent that has ended is evicted at once, even from a world that needs it.
+func TestDepart(t *testing.T) {
+	t.Parallel()
+	a, b := world(t, etcd(t), Options{Silence: time.Minute, MinNodes: 2})
+	_ = b.Conn.Close()
+	until(t, func() bool { // the proxy has seen it
+		own, _ := b.watcher.nodes()
+		return len(own) == 0
+	})
+	if err := b.pod.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if m := a.state(); m.has(nodeB) || !m.ending() {
+		t.Errorf("after the agent of b has ended: %s", summary(m))
+	}
+	r, err := client(t, etcd(t)).Get(within(t), b.watcher.key(nodeB), clientv3.WithCountOnly())
+	if err != nil || r.Count > 0 {
+		t.Errorf("its key is still there: %v", err)
+	}
+}
+
+// TestStop: workers that still run some time after a node was evicted are to be ended, and those of a round that has
+// lost none are not.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	var stopped atomic.Int64
+	a, b := world(t, etcd(t), Options{
+		Silence: short, MinNodes: 1, Grace: time.Millisecond, Stop: func() { stopped.Add(1) },
+	})
+	a.turns(t, etcd(t), 2)
+	if stopped.Load() > 0 {
+		t.Error("workers of a whole world were ended")
+	}
+	b.relay.cut()
+	until(t, func() bool { return stopped.Load() > 0 })
+	if m := a.state(); !strings.Contains(summary(m), lostHost) {
+		t.Errorf("workers were ended in %s", summary(m))
+	}
+}

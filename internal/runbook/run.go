@@ -2,13 +2,13 @@ package runbook
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/schema"
@@ -285,9 +285,9 @@ func (s *section) unknown(b *book, fields string) *section {
 func (b *book) source() string { return Source(b.job) }
 
 // Source is where a job stands: its position less line and column.
-func Source(job *schema.Job) string { return lineAndColumn.ReplaceAllString(job.Position(), "") }
+func Source(job *schema.Job) string { return lineAndColumn().ReplaceAllString(job.Position(), "") }
 
-var lineAndColumn = regexp.MustCompile(`:\d+:\d+$`)
+var lineAndColumn = lazy.Regexp(`:\d+:\d+$`)
 
 // scale changes how many workers there are, where fewer may train than do.
 func scale(b *book) *section {

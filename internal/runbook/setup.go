@@ -2,12 +2,12 @@ package runbook
 
 import (
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/plan"
 )
 
@@ -97,15 +97,15 @@ func companions(b *book) *section {
 }
 
 var (
-	createAddon = regexp.MustCompile(`^eksctl create addon .*--name (\S+)`)
-	openWord    = regexp.MustCompile(`\b[A-Z]{5,}\b`)
+	createAddon = lazy.Regexp(`^eksctl create addon .*--name (\S+)`)
+	openWord    = lazy.Regexp(`\b[A-Z]{5,}\b`)
 )
 
 // controller installs one, where the cluster does not come with it, and shows that it is there.
 func (s *section) controller(b *book, c *plan.Controller) {
 	name := strings.TrimSpace(c.Name + " " + c.Since)
 	install := slices.DeleteFunc(slices.Clone(c.Install), func(command string) bool {
-		m := createAddon.FindStringSubmatch(command)
+		m := createAddon().FindStringSubmatch(command)
 		return m != nil && b.Cluster.has(m[1])
 	})
 	switch {
@@ -122,7 +122,7 @@ func (s *section) controller(b *book, c *plan.Controller) {
 		if b.Cluster != nil && b.Cluster.tool == eksctl {
 			command = strings.ReplaceAll(command, " CLUSTER ", " "+b.Cluster.name+" --region "+b.Cluster.region+" ")
 		}
-		if word := openWord.FindString(command); word != "" {
+		if word := openWord().FindString(command); word != "" {
 			s.shell(": \"${" + word + ":?first say " + word + "=...}\"")
 			command = strings.ReplaceAll(command, " "+word+" ", ` "$`+word+`" `)
 		}

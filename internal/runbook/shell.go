@@ -2,8 +2,9 @@ package runbook
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // command is what one line of a block does: programs, each with its words, of which one reads what the one before it
@@ -71,11 +72,11 @@ func (c *command) line() string {
 }
 
 // plain words mean themselves to every shell, in every place. Braces, tildes and an equals sign at the start do not.
-var plain = regexp.MustCompile(`^[A-Za-z0-9_%+,./:@-][A-Za-z0-9_%+,./:@=-]*$`)
+var plain = lazy.Regexp(`^[A-Za-z0-9_%+,./:@-][A-Za-z0-9_%+,./:@=-]*$`)
 
 // quote is a word as a shell has to be given it.
 func quote(word string) string {
-	if plain.MatchString(word) {
+	if plain().MatchString(word) {
 		return word
 	}
 	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"math"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 )
@@ -148,7 +148,7 @@ func hasHash(all []runtime.Object, hash string, renamed *strings.Replacer) bool 
 }
 
 // generated is a name with kustomize's hash of a ConfigMap's or Secret's content.
-var generated = regexp.MustCompile(`-[2456789bcdfghkmt]{10}$`)
+var generated = lazy.Regexp(`-[2456789bcdfghkmt]{10}$`)
 
 // renames takes away what a prefix or suffix of a kustomization added to the names that objects refer to: it never
 // changes by itself. A hash of content does. What it added to their own names it added to those of the job's other
@@ -170,7 +170,7 @@ func renames(all []runtime.Object, job, hash string, kinds map[string][]metav1.O
 			kind, name, _ := strings.Cut(strings.TrimSpace(expected), "/")
 			for _, o := range kinds[kind] {
 				if o.GetNamespace() == m.GetNamespace() && o.GetName() != name &&
-					strings.Contains(o.GetName(), name) && !generated.MatchString(o.GetName()) {
+					strings.Contains(o.GetName(), name) && !generated().MatchString(o.GetName()) {
 					pairs = append(pairs, strconv.Quote(o.GetName()), strconv.Quote(name))
 				}
 			}

@@ -1,7 +1,6 @@
 package generators
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -9,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -102,10 +102,10 @@ func isJobName(job *schema.Job, name string) bool {
 // isHashed recognizes a name, and the same with a hash where the job's names have one.
 func isHashed(job *schema.Job, name, plain string) bool {
 	rest, ours := strings.CutPrefix(name, plain)
-	return ours && (rest == "" || job.Spec.HashedNames && nameHash.MatchString(rest))
+	return ours && (rest == "" || job.Spec.HashedNames && nameHash().MatchString(rest))
 }
 
-var nameHash = regexp.MustCompile(`^-[0-9a-f]{8}$`)
+var nameHash = lazy.Regexp(`^-[0-9a-f]{8}$`)
 
 func isPodService(job *schema.Job, name string) bool {
 	return numberedFrom(name, workerName(job)+"-", job.Spec.Workers.FirstIndex, job.Spec.Workers.Replicas)

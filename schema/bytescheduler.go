@@ -137,7 +137,7 @@ func (r *validation) bytePSProgram() {
 		return
 	}
 	for _, w := range s.words() {
-		if w.arg < 1 && (hostLauncher.MatchString(w.text) || launcherWord.MatchString(w.text)) {
+		if w.arg < 1 && (hostLauncher().MatchString(w.text) || launcherWord().MatchString(w.text)) {
 			r.fail(w.path, "requires",
 				"%s starts no servers of BytePS: leave it and its options out, tegen starts bpslaunch", w.text)
 		}

@@ -84,7 +84,7 @@ func (g *Git) port() int32 {
 
 // codeNotes tell of code that may change while a job runs.
 func (s *Spec) codeNotes() []string {
-	if s.Code == nil || s.Code.Git == nil || wholeCommit.MatchString(s.Code.Git.Ref) {
+	if s.Code == nil || s.Code.Git == nil || wholeCommit().MatchString(s.Code.Git.Ref) {
 		return nil
 	}
 	ref := s.Code.Git.Ref

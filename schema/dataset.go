@@ -2,8 +2,9 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // The stores of datasets that are no web servers.
@@ -75,7 +76,7 @@ func (r *validation) storeOf(d *Dataset, at string) {
 }
 
 // wholeCommit is a full name of a commit.
-var wholeCommit = regexp.MustCompile("^([0-9a-f]{40}|[0-9a-f]{64})$")
+var wholeCommit = lazy.Regexp("^([0-9a-f]{40}|[0-9a-f]{64})$")
 
 // datasetNotes tell of a dataset that is another one when it is fetched for another volume.
 func (s *Spec) datasetNotes() (notes []string) {
@@ -84,7 +85,7 @@ func (s *Spec) datasetNotes() (notes []string) {
 		if d == nil || !d.FromHub() {
 			continue
 		}
-		if _, _, revision := d.Repository(); !wholeCommit.MatchString(revision) {
+		if _, _, revision := d.Repository(); !wholeCommit().MatchString(revision) {
 			notes = append(notes, fmt.Sprintf("spec.storage[%d].dataset.url: without a whole commit behind '@' it is "+
 				"fetched as it is at the time: another volume may get other files", i))
 		}

@@ -177,7 +177,7 @@ const (
 // meantWord ends the message about a value that is none of those there are with what could have been meant.
 func meantWord(path, word string, known []string) string {
 	at, _ := inJob(path, "")
-	said := meantValues[itemNumber.ReplaceAllString(at, "")]
+	said := meantValues[itemNumber().ReplaceAllString(at, "")]
 	if hint := said[strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(word))]; hint != "" {
 		return hint
 	}

@@ -3,10 +3,10 @@ package schema
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
@@ -32,7 +32,7 @@ func (o *LaunchOption) String() string {
 	return o.written + "=" + o.Value
 }
 
-var launcherWord = regexp.MustCompile(`^(?:.*/)?(torchrun|dlrover-run)$|` +
+var launcherWord = lazy.Regexp(`^(?:.*/)?(torchrun|dlrover-run)$|` +
 	`^(torch\.distributed\.(?:run|launch)|torchelastic\.distributed\.launch|dlrover\.trainer\.torch\.elastic_run)$`)
 
 // bareOptions take no value (torch/distributed/run.py, dlrover/trainer/torch/elastic_run.py).
@@ -50,11 +50,11 @@ func (s *Spec) Launch() *Launch {
 	}
 	words := s.words()
 	// bash -c stands before it at most
-	starts := func(w word) bool { return w.arg < 2 && launcherWord.MatchString(w.text) }
+	starts := func(w word) bool { return w.arg < 2 && launcherWord().MatchString(w.text) }
 	i := slices.IndexFunc(words, starts)
 	switch {
 	case i >= 0:
-		m := launcherWord.FindStringSubmatch(words[i].text)
+		m := launcherWord().FindStringSubmatch(words[i].text)
 		if s.Framework == FrameworkTorchelastic && slices.ContainsFunc(words[i+1:], starts) {
 			// one of several: a field is not said twice by the options of one of them
 			return &Launch{Program: m[1] + m[2]}
@@ -113,13 +113,13 @@ type word struct {
 }
 
 // commentLine is one of a script that stands in a word.
-var commentLine = regexp.MustCompile(`(?m)^[ \t]*#.*$`)
+var commentLine = lazy.Regexp(`(?m)^[ \t]*#.*$`)
 
 func withoutComments(text string) string {
 	if strings.IndexByte(text, '#') < 0 {
 		return text
 	}
-	return commentLine.ReplaceAllString(text, "")
+	return commentLine().ReplaceAllString(text, "")
 }
 
 func (s *Spec) words() (all []word) {

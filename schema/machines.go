@@ -42,7 +42,7 @@ func (m *Machine) Accelerator() string {
 
 // machine finds a type by its name: one of the Environment, or else of the table. A nil Environment has none.
 func (env *Environment) machine(name string) *Machine {
-	for _, list := range [][]Machine{env.machines(), Machines} {
+	for _, list := range [][]Machine{env.machines(), Machines()} {
 		i := slices.IndexFunc(list, func(m Machine) bool { return m.Name == name })
 		if i >= 0 {
 			return &list[i]
@@ -203,7 +203,7 @@ func (m *Machine) withoutCards(gpus int64) string {
 // hasUnknownFabric says whether a machine without a row for its cards has some: those of Google Cloud with eight NVIDIA
 // GPUs, or with four on an NVLink domain.
 func (m *Machine) hasUnknownFabric() bool {
-	return m.Accelerator() == defaultGPUResource && slices.ContainsFunc(machinesGKE, func(row Machine) bool {
+	return m.Accelerator() == defaultGPUResource && slices.ContainsFunc(machinesGKE(), func(row Machine) bool {
 		return row.Name == m.Name && row.Fabric == nil
 	})
 }
@@ -242,7 +242,9 @@ func (j *Job) machineNotes() (notes []string) {
 func (j *Job) cardNotes() (notes []string) {
 	m := j.machine
 	if m == nil || j.asked.fabric || m.Fabric == nil || m.Fabric.Kind != j.Spec.Network.Fabric ||
-		!slices.ContainsFunc(Machines, func(row Machine) bool { return row.Name == m.Name && row.Fabric == m.Fabric }) {
+		!slices.ContainsFunc(Machines(), func(row Machine) bool {
+			return row.Name == m.Name && row.Fabric == m.Fabric
+		}) {
 		return nil
 	}
 	for _, name := range j.Spec.Resources.cards() {
@@ -259,7 +261,7 @@ func (j *Job) cardNotes() (notes []string) {
 // nearestMachine is the name that an unknown one was most likely meant to be, "" where none is near.
 func nearestMachine(name string, machines []Machine) string {
 	var names []string
-	for _, m := range append(slices.Clone(machines), Machines...) {
+	for _, m := range append(slices.Clone(machines), Machines()...) {
 		if strings.EqualFold(m.Name, name) {
 			return m.Name
 		}

@@ -27,7 +27,7 @@ func MachinesPage() string {
 		"names templates that exist, such as that of a ComputeDomain's channel on GB200.\n\n" +
 		"| machine | accelerators | processes each | CPU | memory | fabric | cards | IPC_LOCK |\n" +
 		"|---|---|---|---|---|---|---|---|\n")
-	for _, m := range Machines {
+	for _, m := range Machines() {
 		fabric, cards, lock := "", "", ""
 		if f := m.Fabric; f != nil {
 			fabric = f.Kind

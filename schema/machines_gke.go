@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"strings"
+	"sync"
 )
 
 // The labels by which GKE tells nodes with TPUs apart; a pod for TPUs names both.
@@ -14,18 +15,20 @@ const (
 // machinesGKE are machine types of Google Cloud with their accelerators and, for TPUs, the label of their nodes
 // (AI-Hypercomputer/xpk, src/xpk/core/system_characteristics.py). The cards of A3 High and Mega need a process beside
 // each worker, and those of A4X a claim of an NVLink domain: an Environment, or the job, says them.
-var machinesGKE = []Machine{
-	gke("a3-highgpu-8g", 8),
-	gke("a3-megagpu-8g", 8),
-	withRDMA(gke("a3-ultragpu-8g", 8)),
-	withRDMA(gke("a4-highgpu-8g", 8)),
-	armed(gke("a4x-highgpu-4g", 4)),
-	tpu("ct4p-hightpu-4t", 4, "tpu-v4-podslice"),
-	tpu("ct5lp-hightpu-4t", 4, "tpu-v5-lite-podslice"),
-	tpu("ct5p-hightpu-4t", 4, "tpu-v5p-slice"),
-	tpu("ct6e-standard-4t", 4, "tpu-v6e-slice"),
-	tpu("tpu7x-standard-4t", 4, "tpu7x"),
-}
+var machinesGKE = sync.OnceValue(func() []Machine {
+	return []Machine{
+		gke("a3-highgpu-8g", 8),
+		gke("a3-megagpu-8g", 8),
+		withRDMA(gke("a3-ultragpu-8g", 8)),
+		withRDMA(gke("a4-highgpu-8g", 8)),
+		armed(gke("a4x-highgpu-4g", 4)),
+		tpu("ct4p-hightpu-4t", 4, "tpu-v4-podslice"),
+		tpu("ct5lp-hightpu-4t", 4, "tpu-v5-lite-podslice"),
+		tpu("ct5p-hightpu-4t", 4, "tpu-v5p-slice"),
+		tpu("ct6e-standard-4t", 4, "tpu-v6e-slice"),
+		tpu("tpu7x-standard-4t", 4, "tpu7x"),
+	}
+})
 
 func gke(name string, gpus int64) Machine {
 	return Machine{

@@ -1,6 +1,9 @@
 package schema
 
-import "maps"
+import (
+	"maps"
+	"sync"
+)
 
 // machinesOCI are shapes of Oracle with RoCE by virtual functions of NVIDIA's network operator, so that no pod needs
 // the node's network: their numbers and the network of Multus are those of oracle-quickstart/oci-hpc-oke
@@ -8,17 +11,20 @@ import "maps"
 // docs/recommended-nccl-rccl-parameters-by-shape.md, and locked memory has no limit by files/oke-ubuntu-cloud-init.sh.
 // Those of GB200 and GB300 are not here: they have no virtual functions, and their pods take the node's network and
 // devices, in a privileged container.
-var machinesOCI = []Machine{
-	oci("BM.GPU4.8", 16, defaultGPUResource, map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4"}),
-	oci("BM.GPU.A100-v2.8", 16, defaultGPUResource, map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4"}),
-	oci("BM.GPU.H100.8", 16, defaultGPUResource, ociHopper),
-	oci("BM.GPU.H200.8", 8, defaultGPUResource, ociHopper),
-	oci("BM.GPU.B200.8", 8, defaultGPUResource, ociHopper),
-	oci("BM.GPU.B300.8", 16, defaultGPUResource, ociHopper),
-	oci("BM.GPU.MI300X.8", 8, gpuAMD, map[string]string{
-		"NCCL_CUMEM_ENABLE": "0", "NCCL_IB_QPS_PER_CONNECTION": "1", "NCCL_PXN_DISABLE": "0", "NCCL_NET_PLUGIN": "none",
-	}),
-}
+var machinesOCI = sync.OnceValue(func() []Machine {
+	return []Machine{
+		oci("BM.GPU4.8", 16, defaultGPUResource, map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4"}),
+		oci("BM.GPU.A100-v2.8", 16, defaultGPUResource, map[string]string{"NCCL_IB_QPS_PER_CONNECTION": "4"}),
+		oci("BM.GPU.H100.8", 16, defaultGPUResource, ociHopper),
+		oci("BM.GPU.H200.8", 8, defaultGPUResource, ociHopper),
+		oci("BM.GPU.B200.8", 8, defaultGPUResource, ociHopper),
+		oci("BM.GPU.B300.8", 16, defaultGPUResource, ociHopper),
+		oci("BM.GPU.MI300X.8", 8, gpuAMD, map[string]string{
+			"NCCL_CUMEM_ENABLE": "0", "NCCL_IB_QPS_PER_CONNECTION": "1", "NCCL_PXN_DISABLE": "0",
+			"NCCL_NET_PLUGIN": "none",
+		}),
+	}
+})
 
 var ociHopper = map[string]string{
 	"NCCL_CUMEM_ENABLE": "0", "NCCL_SOCKET_IFNAME": "eth0", "NCCL_IGNORE_CPU_AFFINITY": "1",

@@ -2,13 +2,16 @@ package schema
 
 import (
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
 // Machines are the types of machines that are known by name, each with the source of its figures. What no source says
 // is left out. docs/machines.md lists them.
-var Machines = slices.Concat(machinesAWS, machinesAzure, machinesGKE, machinesOCI)
+var Machines = sync.OnceValue(func() []Machine {
+	return slices.Concat(machinesAWS(), machinesAzure(), machinesGKE(), machinesOCI())
+})
 
 // A node keeps some of what its kubelet offers, for the pods of DaemonSets and for huge pages: a twentieth; and of the
 // machine's own amounts, where no source has better ones, a tenth. An Environment knows better.

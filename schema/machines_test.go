@@ -21,7 +21,7 @@ spec: {`
 // accelerators.
 func TestMachinesFit(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range Machines {
+	for _, m := range Machines() {
 		if seen[m.Name] || m.GPU < 1 || len(m.NodeSelector) == 0 {
 			t.Errorf("%s: twice, or without accelerators or a label", m.Name)
 		}

@@ -2,11 +2,11 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/spelling"
 )
 
@@ -94,10 +94,10 @@ func (l *Launch) optionNotes() (notes []string) {
 }
 
 // literal finds what the kubelet would replace, but for what is escaped.
-var literal = regexp.MustCompile(`(?:^|[^$])\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
+var literal = lazy.Regexp(`(?:^|[^$])\$\(([A-Za-z_][A-Za-z0-9_]*)\)`)
 
 // ownVariables are names that tegen, Kubernetes and controllers give to containers.
-var ownVariables = regexp.MustCompile(`^(PET|TEGEN|JAX|HOROVOD|OMPI|DMLC|BYTEPS|BYTESCHEDULER|NCCL|` +
+var ownVariables = lazy.Regexp(`^(PET|TEGEN|JAX|HOROVOD|OMPI|DMLC|BYTEPS|BYTESCHEDULER|NCCL|` +
 	`FI|TPU|UCX|MEGASCALE|GLOO|NUM|JOBSET|VC|KUBERNETES)_|` +
 	`^(CHECKPOINT_DIR|DIST_BACKEND|HOME|HOSTNAME|JOB_COMPLETION_INDEX|SLICE_ID)$|` +
 	`_(SERVICE_HOST|SERVICE_PORT|PORT)$`)
@@ -114,9 +114,9 @@ func (s *Spec) literalNotes(at string, command, args []string, env []Env, from [
 		if !strings.Contains(text, "$(") {
 			return
 		}
-		for _, m := range literal.FindAllStringSubmatch(text, -1) {
+		for _, m := range literal().FindAllStringSubmatch(text, -1) {
 			name := m[1]
-			own := ownVariables.MatchString(name)
+			own := ownVariables().MatchString(name)
 			named := func(e Env) bool { return e.Name == name }
 			if slices.ContainsFunc(later, named) && !own {
 				notes = append(notes, fmt.Sprintf("%s: Kubernetes leaves $(%s) as it is, because %s is not set before "+
@@ -155,9 +155,10 @@ func (s *Spec) literalNotes(at string, command, args []string, env []Env, from [
 func (j *Job) defaultClassNotes() (notes []string) {
 	s := &j.Spec
 	aws := s.Identity != nil && (s.Identity.IRSA != nil || s.Identity.PodIdentity != nil) ||
-		s.Placement.Provisioner == "eks" || j.machine != nil && slices.ContainsFunc(machinesAWS, func(m Machine) bool {
-		return m.Name == j.machine.Name
-	})
+		s.Placement.Provisioner == "eks" ||
+		j.machine != nil && slices.ContainsFunc(machinesAWS(), func(m Machine) bool {
+			return m.Name == j.machine.Name
+		})
 	for i := range s.Storage {
 		d := s.Storage[i].Dynamic
 		if aws && d != nil && d.StorageClass == "" && d.AccessMode == "ReadWriteMany" {

@@ -6,17 +6,17 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
 // placeholder is what a copied example leaves to be filled in: <NAME> anywhere, <a name> where it is a whole text or a
 // whole part of a path or list.
-var placeholder = regexp.MustCompile(`<[A-Z][A-Z0-9_-]+>|(?:^|[/=:,@-])(<[A-Za-z][A-Za-z0-9 _-]*>)(?:$|[/=:,@.-])`)
+var placeholder = lazy.Regexp(`<[A-Z][A-Z0-9_-]+>|(?:^|[/=:,@-])(<[A-Za-z][A-Za-z0-9 _-]*>)(?:$|[/=:,@.-])`)
 
 // tokens of models that are written like a placeholder in capitals.
 var tokens = []string{"<BOS>", "<CLS>", "<EOS>", "<MASK>", "<PAD>", "<SEP>", "<UNK>"}
@@ -29,7 +29,7 @@ func Placeholders(text string, inProgram bool) (all [][2]int) {
 		return nil
 	}
 	for at := 0; at < len(text); {
-		m := placeholder.FindStringSubmatchIndex(text[at:])
+		m := placeholder().FindStringSubmatchIndex(text[at:])
 		if m == nil {
 			break
 		}
@@ -52,7 +52,7 @@ func Placeholders(text string, inProgram bool) (all [][2]int) {
 // zeroID is an id or account of AWS that is all zeros, which an overlay has in the place of one that is not known yet:
 // a whole value or handle, the start of a file system's name, the account of a role or of a registry of Amazon's. It
 // has the form of an id, so that a job which it does not reach renders.
-var zeroID = regexp.MustCompile(`(?:^|:)((?:eni|fs|fsap|i|sg|snap|subnet|vol|vpc)-0{8,40})(?:$|:|\.(?:efs|fsx)\.)` +
+var zeroID = lazy.Regexp(`(?:^|:)((?:eni|fs|fsap|i|sg|snap|subnet|vol|vpc)-0{8,40})(?:$|:|\.(?:efs|fsx)\.)` +
 	`|^arn:[a-z0-9:-]*:(0{12}):|^(0{12})\.dkr[.-]ecr[a-z0-9.-]*\.(?:amazonaws\.com|on\.aws)\b`)
 
 // zeros are in every text that zeroID finds.
@@ -85,7 +85,7 @@ func (j *Job) Unfilled() (found []string) {
 				walk(item, p.At(i))
 			}
 		case string:
-			if m := zeroID.FindStringSubmatch(x); m != nil && !isProgram(p.String()) {
+			if m := zeroID().FindStringSubmatch(x); m != nil && !isProgram(p.String()) {
 				found = append(found, fmt.Sprintf("%s: %s is the id of nothing: put in yours, in the job or in its "+
 					"Environment", p, strings.Join(m[1:], ""))) // one of them is not empty
 			}

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // Names of the roles that a job may have beside its workers, as job.cue has them.
@@ -224,7 +225,7 @@ func (j *Job) taintNote() string {
 		return ""
 	}
 	shared := slices.ContainsFunc(own,
-		func(t Toleration) bool { return t.Key != "" && !ofAccelerators.MatchString(t.Key) })
+		func(t Toleration) bool { return t.Key != "" && !ofAccelerators().MatchString(t.Key) })
 	var bare []string
 	for _, name := range s.otherRoles() {
 		role, g := s.Role(name), s.Group(name)
@@ -245,4 +246,4 @@ func (j *Job) taintNote() string {
 }
 
 // ofAccelerators are the keys of taints that keep pods off nodes that cost more, or are taken back.
-var ofAccelerators = regexp.MustCompile(`gpu|tpu|neuron|gaudi|accelerator|spot|scalesetpriority|capacity`)
+var ofAccelerators = lazy.Regexp(`gpu|tpu|neuron|gaudi|accelerator|spot|scalesetpriority|capacity`)

@@ -28,7 +28,7 @@ func (r *validation) elasticJob() {
 	}
 	l := s.Launch()
 	if last := len(s.Command) - 1; l != nil && last >= 0 && l.Program != "" &&
-		!launcherWord.MatchString(s.Command[last]) {
+		!launcherWord().MatchString(s.Command[last]) {
 		r.fail(fmt.Sprintf("spec.command[%d]", last), "requires",
 			"the controller of target elasticjob puts its options before args: let the command end with the "+
 				"launcher, and move the rest to args")

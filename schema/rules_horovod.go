@@ -2,12 +2,12 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
@@ -77,7 +77,7 @@ func (s *Spec) Slots() int64 {
 }
 
 // hostLauncher finds programs that start processes on other hosts, in words and in what a shell is to run.
-var hostLauncher = regexp.MustCompile(`(?:^|[\s;&|("'/])(horovodrun|mpirun|mpiexec)(?:$|[\s;&|)"'])`)
+var hostLauncher = lazy.Regexp(`(?:^|[\s;&|("'/])(horovodrun|mpirun|mpiexec)(?:$|[\s;&|)"'])`)
 
 // horovodProgram refuses a launcher of the author's.
 func (r *validation) horovodProgram() {
@@ -95,7 +95,7 @@ func (r *validation) horovodProgram() {
 		if i >= len(s.Command) {
 			at = fmt.Sprintf("spec.args[%d]", i-len(s.Command))
 		}
-		if m := hostLauncher.FindStringSubmatch(word); m != nil {
+		if m := hostLauncher().FindStringSubmatch(word); m != nil {
 			r.fail(at, "requires", "tegen puts horovodrun before the command: leave %s and its options out", m[1])
 		}
 	}
@@ -239,7 +239,7 @@ func (r *validation) horovodVariable(at, name string) {
 		r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, %s and spec.workers", name, section)
 	case r.Spec.Horovodrun() && slices.Contains(processEnv, name):
 		r.fail(at, "reserved", "%s is set by horovodrun for each process", name)
-	case r.Spec.Framework == FrameworkMPI && rankEnv.MatchString(name):
+	case r.Spec.Framework == FrameworkMPI && rankEnv().MatchString(name):
 		r.fail(at, "reserved", "%s is set by mpirun for each process", name)
 	case r.Spec.Target == TargetMPIJob && slices.Contains(r.Spec.OperatorEnv(), name):
 		r.fail(at, "reserved", "%s is set by the MPI operator", name)

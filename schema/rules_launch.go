@@ -1,8 +1,9 @@
 package schema
 
 import (
-	"regexp"
 	"strconv"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 var launchRules = []rule{
@@ -74,7 +75,7 @@ func (r *validation) unreached(l *Launch) {
 	}
 }
 
-var nodeRange = regexp.MustCompile(`^([0-9]+)(?::(.*))?$`)
+var nodeRange = lazy.Regexp(`^([0-9]+)(?::(.*))?$`)
 
 // launchNodes reads --nnodes: MIN:MAX, or one number for both.
 func (r *validation) launchNodes(l *Launch) {
@@ -88,7 +89,7 @@ func (r *validation) launchNodes(l *Launch) {
 		}
 		return
 	}
-	m := nodeRange.FindStringSubmatch(o.Value)
+	m := nodeRange().FindStringSubmatch(o.Value)
 	if m == nil {
 		return // a variable of the pod's, unknown here
 	}

@@ -2,9 +2,10 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 var mpiRules = []rule{
@@ -18,7 +19,7 @@ var mpiRules = []rule{
 func (s *Spec) MPILine() bool { return s.Framework == FrameworkMPI && s.MPI.Launch == LaunchCommand }
 
 // rankEnv is what mpirun tells each process of itself.
-var rankEnv = regexp.MustCompile(`^(OMPI_COMM_WORLD_|PMI_|PMIX_RANK$|MPI_LOCAL)`)
+var rankEnv = lazy.Regexp(`^(OMPI_COMM_WORLD_|PMI_|PMIX_RANK$|MPI_LOCAL)`)
 
 // mpiLine needs a line where mpirun is not tegen's, and leaves all of it to that line.
 func (r *validation) mpiLine() {

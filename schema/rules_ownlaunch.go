@@ -2,10 +2,11 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 var ownLaunchRules = []rule{
@@ -78,12 +79,12 @@ func (r *validation) ownRendezvous(o *LaunchOption) {
 }
 
 // ofVariable finds the variables in a value, as the kubelet and a shell read them.
-var ofVariable = regexp.MustCompile(`\$(?:\(([A-Za-z_]\w*)\)|\{([A-Za-z_]\w*)[^}]*\}|([A-Za-z_]\w*))`)
+var ofVariable = lazy.Regexp(`\$(?:\(([A-Za-z_]\w*)\)|\{([A-Za-z_]\w*)[^}]*\}|([A-Za-z_]\w*))`)
 
 // follows says whether a value is of variables that a worker has: what they hold is the author's business, or tegen's
 // own. Those in what a shell runs may be its own.
 func (r *validation) follows(o *LaunchOption) bool {
-	found := ofVariable.FindAllStringSubmatch(o.Value, -1)
+	found := ofVariable().FindAllStringSubmatch(o.Value, -1)
 	for _, m := range found {
 		if name := m[1]; name != "" && len(r.Spec.EnvFrom) == 0 && !r.Spec.hasVariable(name) {
 			return false
@@ -128,7 +129,7 @@ func (s *Spec) aloneNotes() []string {
 	}
 	name := strings.Join(strings.Fields(m[1]+m[2]), " ")
 	text := strings.Join(words, " ")
-	alone := startsHosts(name) || oneHost.MatchString(name) && !namesHosts.MatchString(text) ||
+	alone := startsHosts(name) || oneHost().MatchString(name) && !namesHosts().MatchString(text) ||
 		s.Unlaunched() && s.launchesAlone()
 	if !alone || strings.Contains(text, "JOB_COMPLETION_INDEX") {
 		return nil
@@ -138,7 +139,7 @@ func (s *Spec) aloneNotes() []string {
 	switch {
 	case ownersOf[name] != "":
 		note += "; for one training of all of them, " + leaveTo(name)
-	case oneHost.MatchString(name):
+	case oneHost().MatchString(name):
 		note += fmt.Sprintf("; for one training of all of them, set launcher: torchrun, and leave %s and its options "+
 			"out", name)
 	default: // torchrun itself
@@ -149,11 +150,11 @@ func (s *Spec) aloneNotes() []string {
 
 // oneHost matches launchers of PyTorch's programs that start the processes of their own host, unless an option names
 // the other hosts.
-var oneHost = regexp.MustCompile(`^(deepspeed|deepspeed\.launcher\.runner|accelerate launch|` +
+var oneHost = lazy.Regexp(`^(deepspeed|deepspeed\.launcher\.runner|accelerate launch|` +
 	`accelerate\.commands\.launch|colossalai run|composer)$`)
 
 // namesHosts matches their options by which each host learns of the others. A configuration file may hold them.
-var namesHosts = regexp.MustCompile(`(^|\s)--(machine[-_]rank|main[-_]process[-_]ip|config[-_]file|node[-_]rank)\b`)
+var namesHosts = lazy.Regexp(`(^|\s)--(machine[-_]rank|main[-_]process[-_]ip|config[-_]file|node[-_]rank)\b`)
 
 // launchesAlone reports whether the author's torchrun starts a training of one pod: nothing names the number of nodes,
 // or --standalone does.
@@ -168,7 +169,7 @@ func (s *Spec) launchesAlone() bool {
 
 // startsHosts says whether a launcher starts processes of all hosts that it is told of, and needs no other beside it.
 func startsHosts(name string) bool {
-	return hostLauncher.MatchString(" "+name+" ") || strings.HasPrefix(name, "horovod.runner")
+	return hostLauncher().MatchString(" "+name+" ") || strings.HasPrefix(name, "horovod.runner")
 }
 
 // ownersOf are the frameworks whose launchers these are.

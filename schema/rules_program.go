@@ -3,10 +3,10 @@ package schema
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
@@ -44,7 +44,7 @@ const (
 
 // ownLaunch finds one where a command begins, in what a shell is to run or in the words of a command: not in the
 // arguments of another program.
-var ownLaunch = regexp.MustCompile(`(?:^|[;&|()\n])\s*(?:` + shellWords + `\s+)*(?:` + starters + `\s+)*(?:(?:\S*/)?(` +
+var ownLaunch = lazy.Regexp(`(?:^|[;&|()\n])\s*(?:` + shellWords + `\s+)*(?:` + starters + `\s+)*(?:(?:\S*/)?(` +
 	launcherPrograms +
 	`)|(?:\S*/)?python[0-9.]*\s+(?:-[^m\s]\S*\s+)*-m\s+(` + launcherModules + `))(?:$|[\s;&|)])`)
 
@@ -119,14 +119,14 @@ func (s *Spec) wordPath(i int) string {
 // or nothing: separators are another program's.
 func launchIn(words []string) (at int, match []string) {
 	if i := shellText(words); i >= 0 {
-		return i, ownLaunch.FindStringSubmatch(shellCode(words[i]))
+		return i, ownLaunch().FindStringSubmatch(shellCode(words[i]))
 	}
 	text := strings.Join(words, " ")
-	if found := ownLaunch.FindStringIndex(text); found == nil || found[0] > 0 ||
+	if found := ownLaunch().FindStringIndex(text); found == nil || found[0] > 0 ||
 		strings.ContainsRune(";&|()\n", rune(text[0])) {
 		return 0, nil
 	}
-	return 0, ownLaunch.FindStringSubmatch(text)
+	return 0, ownLaunch().FindStringSubmatch(text)
 }
 
 // launchedTwice refuses a launcher of the author's where tegen puts one before the command: each would start its own
@@ -146,8 +146,8 @@ func (r *validation) launchedTwice() {
 		return
 	}
 	name := strings.Join(strings.Fields(m[1]+m[2]), " ")
-	if hostLauncher.MatchString(" "+name+" ") && s.Horovodrun() || s.BytePS() &&
-		(hostLauncher.MatchString(" "+name+" ") || launcherWord.MatchString(name)) {
+	if hostLauncher().MatchString(" "+name+" ") && s.Horovodrun() || s.BytePS() &&
+		(hostLauncher().MatchString(" "+name+" ") || launcherWord().MatchString(name)) {
 		return // horovodProgram and bytePSProgram say so
 	}
 	remedy := "leave it and its options out"
@@ -157,7 +157,7 @@ func (r *validation) launchedTwice() {
 		if s.Workers.Max < 2 {
 			remedy += ", or set launcher: entrypoint"
 		}
-	case s.Torchrun() && !launcherWord.MatchString(name): // torchrun starts what it would start
+	case s.Torchrun() && !launcherWord().MatchString(name): // torchrun starts what it would start
 		remedy += ", or set launcher: entrypoint"
 	case s.Torchrun():
 		remedy = "set launcher: entrypoint, or " + remedy
@@ -165,7 +165,7 @@ func (r *validation) launchedTwice() {
 		remedy += ", or set launcher: entrypoint"
 	case s.Framework == FrameworkMPI:
 		remedy += ", or set mpi.launch: command"
-	case s.Framework == FrameworkHorovod && launcherWord.MatchString(name) && ownersOf[name] == "":
+	case s.Framework == FrameworkHorovod && launcherWord().MatchString(name) && ownersOf[name] == "":
 		remedy += ", or leave out framework: horovod, and " + name + " starts them"
 	}
 	r.fail(s.wordPath(at), "requires", "%s starts processes itself, and tegen puts %s before it: %s", name, by, remedy)
@@ -199,14 +199,14 @@ func (r *validation) startable(words []string, at string) {
 			remedy = "give it to one, as [sh, -c, TEXT]"
 		}
 		r.fail(at, "requires", "is one word, of which no shell makes several: %s", remedy)
-	case scriptName.MatchString(first):
+	case scriptName().MatchString(first):
 		r.fail(at, "requires", "%s is a script and no program on the PATH: write %s %s", first, interpreter(first),
 			first)
 	}
 }
 
 // scriptName is a script without its directory, which is looked for on the PATH.
-var scriptName = regexp.MustCompile(`^[^/]+\.(py|sh)$`)
+var scriptName = lazy.Regexp(`^[^/]+\.(py|sh)$`)
 
 func interpreter(script string) string {
 	if strings.HasSuffix(script, ".sh") {

@@ -59,7 +59,7 @@ func (r *validation) proxyStore(at string) {
 				"neither: set companion.storage or companion.etcd, or leave proxy out")
 		}
 	case StoreEtcd:
-		m := etcdVersion.FindStringSubmatch(r.Spec.Images.Etcd)
+		m := etcdVersion().FindStringSubmatch(r.Spec.Images.Etcd)
 		if m == nil {
 			return
 		}

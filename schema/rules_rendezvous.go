@@ -2,10 +2,10 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
@@ -74,7 +74,7 @@ func (r *validation) rendezvous() {
 	}
 }
 
-var etcdVersion = regexp.MustCompile(`:v?([0-9]+)\.([0-9]+)(\.|-|@|$)`)
+var etcdVersion = lazy.Regexp(`:v?([0-9]+)\.([0-9]+)(\.|-|@|$)`)
 
 // etcd refuses a server that would not speak the backend's API: v2 was removed in 3.6 (etcd CHANGELOG-3.6).
 func (r *validation) etcd() {
@@ -110,7 +110,7 @@ func (r *validation) etcd() {
 		return
 	}
 	const at = "spec.images.etcdV2"
-	m := etcdVersion.FindStringSubmatch(r.Spec.Images.EtcdV2)
+	m := etcdVersion().FindStringSubmatch(r.Spec.Images.EtcdV2)
 	if m == nil {
 		r.fail(at, "requires",
 			"must have a version tag older than 3.6, since backend %s speaks the v2 API, which 3.6 removed", z.Backend)

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"path"
 	"reflect"
-	"regexp"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 var storageRules = []rule{
@@ -99,7 +100,7 @@ func (r *validation) volume(v *Storage, at string) {
 }
 
 // foreignArchive is an archive of a kind that the fetching image cannot unpack.
-var foreignArchive = regexp.MustCompile(`(?i)\.(tar\.(xz|zst|lz4?)|txz|tzst|7z|rar|xz|zst)([?#].*)?$`)
+var foreignArchive = lazy.Regexp(`(?i)\.(tar\.(xz|zst|lz4?)|txz|tzst|7z|rar|xz|zst)([?#].*)?$`)
 
 func (r *validation) datasets() {
 	for i := range r.Spec.Storage {
@@ -110,7 +111,7 @@ func (r *validation) datasets() {
 		case !v.Shared():
 			r.fail(at+".dataset", "requires",
 				"an emptyDir is private to each pod: a dataset needs a volume that all workers share")
-		case v.Dataset.Unpack && foreignArchive.MatchString(v.Dataset.URL):
+		case v.Dataset.Unpack && foreignArchive().MatchString(v.Dataset.URL):
 			r.fail(at+".dataset.url", "format",
 				"cannot be unpacked: give a .zip, .tar, .tar.gz or .tar.bz2, or set unpack: false")
 		case v.Dynamic != nil && v.Dynamic.AccessMode == "ReadOnlyMany":

@@ -3,37 +3,37 @@ package schema
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // secretName matches names of variables and options whose value is a secret: TOKEN, but not TOKENIZER or MAX_TOKENS.
-var secretName = regexp.MustCompile(`(?i)(^|[_.-])(pass(word|wd|phrase)?|secret|token|credentials?|` +
+var secretName = lazy.Regexp(`(?i)(^|[_.-])(pass(word|wd|phrase)?|secret|token|credentials?|` +
 	`(api|access|secret|private|account|auth|encryption|license|signing)[_.-]?key)$|` +
 	`(?i)(^|[_.-])(password|passwd|secret)[_.-]|(?i)(^|[a-z])(apikey|accesskey|secretkey)$`)
 
 // modelToken matches names of tokens that a language model reads, which are no secrets.
-var modelToken = regexp.MustCompile(`(?i)(^|[_.-])(bos|cls|eos|eot|end|image|mask|max|new|next|num|pad|per|` +
+var modelToken = lazy.Regexp(`(?i)(^|[_.-])(bos|cls|eos|eot|end|image|mask|max|new|next|num|pad|per|` +
 	`prefix|sep|special|start|stop|suffix|unk)[_.-]?token$`)
 
 // secretValue matches a secret with a known prefix, a private key, and an address with a password in it, as one word
 // of a text.
-var secretValue = regexp.MustCompile(`(?:^|[\s"'=:,;|&({\[])(?:hf_[A-Za-z0-9]{20,}|gh[opsu]_[A-Za-z0-9]{20,}|` +
+var secretValue = lazy.Regexp(`(?:^|[\s"'=:,;|&({\[])(?:hf_[A-Za-z0-9]{20,}|gh[opsu]_[A-Za-z0-9]{20,}|` +
 	`github_pat_\w{20,}|glpat-[\w-]{20,}|A[KS]IA[0-9A-Z]{16}|xox[abp]-[\w-]{10,}|sk-[\w-]{20,})(?:$|[\s"',;|&)}\]])|` +
 	`(?:^|[\s"'=])[a-z][a-z0-9+.-]*://[^/@:\s$]*:[^/@\s$]+@|-----BEGIN [A-Z ]*PRIVATE KEY-----`)
 
 // locatesSecret matches names of variables that hold the place of a secret.
-var locatesSecret = regexp.MustCompile(`(?i)(file|path|dir|name|url|uri|arn|id)$`)
+var locatesSecret = lazy.Regexp(`(?i)(file|path|dir|name|url|uri|arn|id)$`)
 
 // harmlessValue matches switches, numbers and files.
-var harmlessValue = regexp.MustCompile(`^(?i:true|false|yes|no|on|off|none|null|[0-9]|/.*)$`)
+var harmlessValue = lazy.Regexp(`^(?i:true|false|yes|no|on|off|none|null|[0-9]|/.*)$`)
 
 // standIn matches words that stand for a value: of the shell, of Flux's substitution and of copied examples.
-var standIn = regexp.MustCompile("^[\"']?(?:[$`<]|\\{\\{)|" + `^(?i:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|` +
+var standIn = lazy.Regexp("^[\"']?(?:[$`<]|\\{\\{)|" + `^(?i:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|` +
 	`YOUR[_-].+|__[A-Z][A-Z0-9_]*__|x{3,}|\*+|\.\.\.)$`)
 
 // The beginnings of what secretValue matches, and parts of what secretName matches in lower case: nearly no text has
@@ -49,25 +49,25 @@ func holdsOne(text string, parts []string) bool {
 
 // isSecretValue reports whether a text has the form of a secret, whatever it is called.
 func isSecretValue(text string) bool {
-	return holdsOne(text, secretStarts) && secretValue.MatchString(text)
+	return holdsOne(text, secretStarts) && secretValue().MatchString(text)
 }
 
 // isSecretName reports whether a variable or an option of that name holds a secret.
 func isSecretName(name string) bool {
-	return holdsOne(strings.ToLower(name), secretWords) && secretName.MatchString(name) &&
-		!locatesSecret.MatchString(name) && !modelToken.MatchString(name)
+	return holdsOne(strings.ToLower(name), secretWords) && secretName().MatchString(name) &&
+		!locatesSecret().MatchString(name) && !modelToken().MatchString(name)
 }
 
 // IsSecret reports whether the value of a variable or an option is a secret in plain text.
 func IsSecret(name, value string) bool {
-	if value == "" || standIn.MatchString(value) {
+	if value == "" || standIn().MatchString(value) {
 		return false
 	}
-	return isSecretName(name) && !harmlessValue.MatchString(value) || isSecretValue(value)
+	return isSecretName(name) && !harmlessValue().MatchString(value) || isSecretValue(value)
 }
 
 // assignment matches a variable or an option with its value, in what a shell reads.
-var assignment = regexp.MustCompile(`(?:^|[\s;&|("'])-{0,2}([A-Za-z_][\w.-]*)(?:=|[ \t]+)` +
+var assignment = lazy.Regexp(`(?:^|[\s;&|("'])-{0,2}([A-Za-z_][\w.-]*)(?:=|[ \t]+)` +
 	`("[^"]*"|'[^']*'|[^\s;&|)"']+)`)
 
 // secretIn returns the name of the first variable or option in a text whose value is a secret. The name is empty if
@@ -78,7 +78,7 @@ func secretIn(text string) (name string, found bool) {
 		return "", isSecretValue(text)
 	}
 	for {
-		m := assignment.FindStringSubmatchIndex(rest)
+		m := assignment().FindStringSubmatchIndex(rest)
 		if m == nil {
 			break
 		}

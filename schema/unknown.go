@@ -2,11 +2,11 @@ package schema
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
@@ -22,7 +22,7 @@ func newChecker(kind string) *structural.Checker {
 func hints(kind string) func(path, name string, known []string) string {
 	return func(path, name string, known []string) string {
 		at, here := inJob(path, kind)
-		at = itemNumber.ReplaceAllString(at, "")
+		at = itemNumber().ReplaceAllString(at, "")
 		if other := standsAt[at]; other != "" {
 			return "; it stands at " + here.Replace(other)
 		}
@@ -79,10 +79,10 @@ func explains(kind, at string) string {
 	if kind == names.KindEnvironment {
 		command += " --environment"
 	}
-	return strings.TrimSpace(command + " " + itemNumber.ReplaceAllString(at, ""))
+	return strings.TrimSpace(command + " " + itemNumber().ReplaceAllString(at, ""))
 }
 
-var itemNumber = regexp.MustCompile(`\[[0-9]+\]`)
+var itemNumber = lazy.Regexp(`\[[0-9]+\]`)
 
 // inJob is where a job has what an environment says to all jobs, and the words for that as the document has it.
 func inJob(path, kind string) (string, *strings.Replacer) {

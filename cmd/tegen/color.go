@@ -5,13 +5,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"runtime"
 	"slices"
 
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/spelling"
 )
 
@@ -96,12 +96,12 @@ const (
 
 // Parts of a line that are colored: the place in a file, the word of a note, and what an import became of.
 var (
-	atPlace   = regexp.MustCompile(`^(?:tegen|.+?:[0-9]+(?::[0-9]+)?):`)
-	noteWord  = regexp.MustCompile(`^ ?note:`)
-	fieldPath = regexp.MustCompile(`^ (?:apiVersion|kind|metadata|spec)[^ :]*:`)
-	verdicts  = regexp.MustCompile(`: (?:(dropped|changed|unread)|(error|refused)|(translated|added|beside|warning)):`)
-	heading   = regexp.MustCompile(`^(?:[A-Z]+ )*[A-Z]+$`)
-	fitYes    = regexp.MustCompile(`^FIT  (yes|no)\b`)
+	atPlace   = lazy.Regexp(`^(?:tegen|.+?:[0-9]+(?::[0-9]+)?):`)
+	noteWord  = lazy.Regexp(`^ ?note:`)
+	fieldPath = lazy.Regexp(`^ (?:apiVersion|kind|metadata|spec)[^ :]*:`)
+	verdicts  = lazy.Regexp(`: (?:(dropped|changed|unread)|(error|refused)|(translated|added|beside|warning)):`)
+	heading   = lazy.Regexp(`^(?:[A-Z]+ )*[A-Z]+$`)
+	fitYes    = lazy.Regexp(`^FIT  (yes|no)\b`)
 )
 
 // paint colors a line of what commands print for people.
@@ -113,7 +113,7 @@ func paint(line []byte) []byte {
 		out = append(append(append(out, color...), text[:n]...), plainT...)
 		text = text[n:]
 	}
-	if m := fitYes.FindSubmatch(text); m != nil {
+	if m := fitYes().FindSubmatch(text); m != nil {
 		color := green
 		if string(m[1]) == "no" {
 			color = red
@@ -121,20 +121,20 @@ func paint(line []byte) []byte {
 		add(color, len(m[0]))
 		return append(append(out, text...), end...)
 	}
-	if heading.Match(text) {
+	if heading().Match(text) {
 		add(bold, len(text))
 		return append(out, end...)
 	}
-	if m := atPlace.Find(text); m != nil {
+	if m := atPlace().Find(text); m != nil {
 		add(bold, len(m))
 	}
-	switch note, field := noteWord.Find(text), fieldPath.Find(text); {
+	switch note, field := noteWord().Find(text), fieldPath().Find(text); {
 	case note != nil:
 		add(cyan, len(note))
 	case field != nil && len(out) > 0:
 		add(red, len(field))
 	default:
-		if m := verdicts.FindSubmatchIndex(text); m != nil {
+		if m := verdicts().FindSubmatchIndex(text); m != nil {
 			out = append(out, text[:m[0]+2]...)
 			n := m[1] - m[0] - 2
 			text = text[m[0]+2:]

@@ -23,24 +23,6 @@ func within(path string, roots ...string) bool {
 	})
 }
 
-// TestDeps: the command stays small to install, and links nothing that could talk to a cluster.
-func TestDeps(t *testing.T) {
-	deps := commandDeps(t)
-	for _, needed := range []string{module + "/schema", module + "/generators", "sigs.k8s.io/kustomize/api/krusty"} {
-		if !slices.Contains(deps, needed) {
-			t.Fatalf("%s is not linked: this test looks at the wrong program", needed)
-		}
-	}
-	for _, path := range deps {
-		if within(path, "k8s.io/client-go", "k8s.io/kubernetes", "k8s.io/apiserver", "k8s.io/kubectl",
-			"sigs.k8s.io/controller-runtime", "github.com/google/cel-go",
-			"github.com/prometheus", "go.opentelemetry.io",
-			"github.com/stretchr/testify", "github.com/rogpeppe/go-internal/testscript", "testing") {
-			t.Errorf("cmd/tegen links %s", path)
-		}
-	}
-}
-
 // commandDeps are the packages that are linked into the command.
 func commandDeps(t *testing.T) []string {
 	t.Helper()

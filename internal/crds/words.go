@@ -4,11 +4,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	openapi "k8s.io/kube-openapi/pkg/validation/errors"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // The validators of Kubernetes word the same thing in several ways, and with
@@ -40,24 +41,24 @@ func schemaMistake(err error) mistake {
 }
 
 var (
-	ofAlternatives = regexp.MustCompile(`^"(.*?)" (must (?:not )?validate .*?)[. ]*$`)
-	ofFormat       = regexp.MustCompile(`^Checked value (must be of type .*) in (.*)$`)
-	ofType         = regexp.MustCompile(` must be of type ([^:]+)(?:: "(.*)")?$`)
+	ofAlternatives = lazy.Regexp(`^"(.*?)" (must (?:not )?validate .*?)[. ]*$`)
+	ofFormat       = lazy.Regexp(`^Checked value (must be of type .*) in (.*)$`)
+	ofType         = lazy.Regexp(` must be of type ([^:]+)(?:: "(.*)")?$`)
 )
 
 // combined takes the errors apart that have their field in the text alone.
 func combined(msg string) mistake {
-	if m := ofAlternatives.FindStringSubmatch(msg); m != nil {
+	if m := ofAlternatives().FindStringSubmatch(msg); m != nil {
 		return mistake{field: m[1], why: m[2]}
 	}
-	if m := ofFormat.FindStringSubmatch(msg); m != nil {
+	if m := ofFormat().FindStringSubmatch(msg); m != nil {
 		return mistake{field: m[2], why: m[1]}
 	}
 	return mistake{why: msg}
 }
 
 func typeRule(msg string) string {
-	m := ofType.FindStringSubmatch(msg)
+	m := ofType().FindStringSubmatch(msg)
 	if m == nil {
 		return msg
 	}
@@ -77,7 +78,7 @@ func must(v *openapi.Validation) string {
 
 // fieldMistake takes an error of the validators of metadata and lists apart.
 func fieldMistake(err *field.Error) mistake {
-	m := mistake{field: keys.ReplaceAllString(err.Field, ".$1"), why: err.ErrorBody()}
+	m := mistake{field: keys().ReplaceAllString(err.Field, ".$1"), why: err.ErrorBody()}
 	if m.field == "<nil>" { // a path of no steps
 		m.field = ""
 	}
@@ -101,7 +102,7 @@ func fieldMistake(err *field.Error) mistake {
 }
 
 // keys of maps, which these validators put into brackets like an index.
-var keys = regexp.MustCompile(`\[([^\]]*[^\]0-9][^\]]*)\]`)
+var keys = lazy.Regexp(`\[([^\]]*[^\]0-9][^\]]*)\]`)
 
 // decodeMistake takes an error of the decoder of metadata apart.
 func decodeMistake(err error) mistake {

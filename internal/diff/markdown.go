@@ -3,8 +3,9 @@ package diff
 import (
 	"fmt"
 	"io"
-	"regexp"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 const (
@@ -97,9 +98,9 @@ func cut(s string, longest int) string {
 }
 
 // special are the characters that Markdown or HTML may take for more than themselves, a mention of somebody among it.
-var special = regexp.MustCompile("[^\\pL\\pN ,.;:/()=\"'…-]")
+var special = lazy.Regexp("[^\\pL\\pN ,.;:/()=\"'…-]")
 
 // escaped is a text that Markdown shows as it is.
 func escaped(s string) string {
-	return special.ReplaceAllStringFunc(s, func(c string) string { return fmt.Sprintf("&#%d;", []rune(c)[0]) })
+	return special().ReplaceAllStringFunc(s, func(c string) string { return fmt.Sprintf("&#%d;", []rune(c)[0]) })
 }

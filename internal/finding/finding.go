@@ -7,10 +7,11 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // Level says what a finding means for who asked.
@@ -199,12 +200,12 @@ func within(err, inner error, list List) List {
 	return list
 }
 
-var position = regexp.MustCompile(`^(.+):([0-9]+):([0-9]+)$`)
+var position = lazy.Regexp(`^(.+):([0-9]+):([0-9]+)$`)
 
 // At gives a finding its place, as file:line:col. Where that is a name without a line, the line begins with it, and the
 // finding is of that object unless it has one.
 func (f Finding) At(place string) Finding {
-	m := position.FindStringSubmatch(place)
+	m := position().FindStringSubmatch(place)
 	if place == "" {
 		return f
 	}
@@ -219,12 +220,12 @@ func (f Finding) At(place string) Finding {
 	return f
 }
 
-var ofField = regexp.MustCompile(`^((?:spec|metadata)[^ ]*): `)
+var ofField = lazy.Regexp(`^((?:spec|metadata)[^ ]*): `)
 
 // Said is a finding of a text that may begin with its field.
 func Said(rule string, level Level, text string) Finding {
 	f := Finding{Rule: rule, Level: level, Message: text}
-	if m := ofField.FindStringSubmatch(text); m != nil {
+	if m := ofField().FindStringSubmatch(text); m != nil {
 		f.Field, f.Message = m[1], text[len(m[0]):]
 	}
 	return f
@@ -234,9 +235,9 @@ func Said(rule string, level Level, text string) Finding {
 func Noted(text string) Finding {
 	f := Said("note/job", Note, text)
 	if f.Field != "" {
-		f.Rule = "note/" + inBrackets.ReplaceAllString(strings.TrimPrefix(f.Field, "spec."), "")
+		f.Rule = "note/" + inBrackets().ReplaceAllString(strings.TrimPrefix(f.Field, "spec."), "")
 	}
 	return f
 }
 
-var inBrackets = regexp.MustCompile(`\[[^\]]*\]`)
+var inBrackets = lazy.Regexp(`\[[^\]]*\]`)

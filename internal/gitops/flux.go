@@ -123,7 +123,7 @@ func (f Flux) source() (runtime.Object, sourceRef) {
 	}
 	ref := gitRef{Branch: revision}
 	switch {
-	case commit.MatchString(revision):
+	case commit().MatchString(revision):
 		ref = gitRef{Commit: revision}
 	case strings.HasPrefix(revision, "refs/"):
 		ref = gitRef{Name: revision}

@@ -6,10 +6,11 @@ package gitops
 import (
 	"fmt"
 	"path"
-	"regexp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // OnRemoval is what becomes of a job's objects when its Application or Kustomization is deleted.
@@ -33,7 +34,7 @@ type Options struct {
 // maxName leaves room for a dash and a job's name of 40 letters in a label's 63.
 const maxName = 22
 
-var filePath = regexp.MustCompile(`^[A-Za-z0-9._/-]+$`)
+var filePath = lazy.Regexp(`^[A-Za-z0-9._/-]+$`)
 
 // check returns every mistake in the flags.
 func (o Options) check() (errs []error) {
@@ -60,7 +61,7 @@ func (o Options) check() (errs []error) {
 // CheckPath refuses what leads out of a repository or artifact, and what a generator of Argo CD takes for a pattern.
 func CheckPath(name string) error {
 	if name != path.Clean(name) || path.IsAbs(name) || name == ".." || strings.HasPrefix(name, "../") ||
-		!filePath.MatchString(name) {
+		!filePath().MatchString(name) {
 		return fmt.Errorf("must be a path below the root of the repository or artifact, such as rendered/eks, of "+
 			"letters, digits, '.', '_', '-' and '/', not %q", name)
 	}

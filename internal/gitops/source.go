@@ -4,9 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // Source is where a controller finds a tree.
@@ -63,16 +64,16 @@ func (s Source) revision() string {
 
 var (
 	gitSchemes = []string{"https", "http", "ssh", "file"}
-	scpForm    = regexp.MustCompile(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^/]`)
-	reference  = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._/+@-]*$`)
-	commit     = regexp.MustCompile(`^[0-9a-f]{40}$`)
+	scpForm    = lazy.Regexp(`^[A-Za-z0-9._-]+@[A-Za-z0-9.-]+:[^/]`)
+	reference  = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._/+@-]*$`)
+	commit     = lazy.Regexp(`^[0-9a-f]{40}$`)
 	// ambiguous is what a person means as a tag or as a part of a commit, while Flux would look for such a branch.
-	ambiguous = regexp.MustCompile(`^(v?[0-9]+([.][0-9]+)+([-+].*)?|v[0-9]+|[0-9a-f]{7,64})$`)
+	ambiguous = lazy.Regexp(`^(v?[0-9]+([.][0-9]+)+([-+].*)?|v[0-9]+|[0-9a-f]{7,64})$`)
 
-	repository = regexp.MustCompile(`^([A-Za-z0-9-]+[.:][A-Za-z0-9.-]*|localhost)(:[0-9]+)?` +
+	repository = lazy.Regexp(`^([A-Za-z0-9-]+[.:][A-Za-z0-9.-]*|localhost)(:[0-9]+)?` +
 		`(/[a-z0-9]+([._-]+[a-z0-9]+)*)+$`)
-	tag    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
-	digest = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	tag    = lazy.Regexp(`^[A-Za-z0-9_][A-Za-z0-9._-]{0,127}$`)
+	digest = lazy.Regexp(`^sha256:[0-9a-f]{64}$`)
 )
 
 var errLogin = errors.New("--repo: must have no password, and no user but with ssh://, which would be committed: put " +
@@ -97,7 +98,7 @@ func (s Source) checkURL() error {
 	if s.URL == "" {
 		return errors.New("--repo: is missing, and " + want)
 	}
-	if scpForm.MatchString(s.URL) {
+	if scpForm().MatchString(s.URL) {
 		at, rest, _ := strings.Cut(s.URL, ":")
 		return fmt.Errorf("--repo: must have a scheme, which Flux cannot do without: write %s%s/%s", sshScheme, at,
 			rest)
@@ -106,7 +107,7 @@ func (s Source) checkURL() error {
 		if strings.Contains(strings.SplitN(s.URL, "/", 4)[2], "@") {
 			return errLogin
 		}
-		if !repository.MatchString(strings.TrimPrefix(s.address(), ociScheme)) {
+		if !repository().MatchString(strings.TrimPrefix(s.address(), ociScheme)) {
 			return fmt.Errorf("--repo: %s, in lower case, not %q", want, s.URL)
 		}
 		return nil
@@ -134,9 +135,9 @@ func (s Source) checkURL() error {
 func (s Source) checkReference() error {
 	switch text := s.Revision; {
 	case text == "":
-	case !reference.MatchString(text) || strings.Contains(text, "..") || text == "HEAD":
+	case !reference().MatchString(text) || strings.Contains(text, "..") || text == "HEAD":
 		return fmt.Errorf("--revision: must be a branch, refs/tags/TAG or a commit of 40 digits, not %q", text)
-	case ambiguous.MatchString(text) && !commit.MatchString(text):
+	case ambiguous().MatchString(text) && !commit().MatchString(text):
 		return fmt.Errorf("--revision: %q may be a tag, a branch or a part of a commit: write refs/tags/%s, "+
 			"refs/heads/%s or the commit's 40 digits", text, text, text)
 	}
@@ -152,7 +153,7 @@ func (s Source) checkArtifact() (errs []error) {
 	case s.revision() == "":
 		return []error{fmt.Errorf("--repo: has no tag: write what 'tegen publish' was given, such as %s:eks, or "+
 			"--revision eks", address)}
-	case !tag.MatchString(s.revision()) && !digest.MatchString(s.revision()):
+	case !tag().MatchString(s.revision()) && !digest().MatchString(s.revision()):
 		return []error{fmt.Errorf("--revision: must be the tag or digest of an artifact, such as eks or sha256:..., "+
 			"not %q", s.revision())}
 	}

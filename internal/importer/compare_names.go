@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // podSet is what the pods of one template are called.
@@ -34,7 +36,7 @@ func podSetsOf(v view, name string) (all []podSet) {
 	case kind == "StatefulSet":
 		return []podSet{{name, spec.at("serviceName").text(), true, nil, ""}}
 	case kind == "Pod":
-		if m := numbered.FindStringSubmatch(name); m != nil {
+		if m := numbered().FindStringSubmatch(name); m != nil {
 			return []podSet{{m[1], spec.at("subdomain").text(), true, nil, ""}}
 		}
 	}
@@ -143,7 +145,7 @@ type stalePattern struct {
 	why  string
 }
 
-var aboutHosts = regexp.MustCompile(`(?i)hostname`)
+var aboutHosts = lazy.Regexp(`(?i)hostname`)
 
 // staleIn are the names of the source's pods that differ from all that is rendered. The numbers of shifted ones are
 // others now, which a program that puts numbers together does not know.
@@ -227,7 +229,7 @@ func (n stale) search(value any, path []string, report func(path []string, found
 			n.search(item, append(path[:len(path):len(path)], "["+strconv.Itoa(i)+"]"), report)
 		}
 	case string:
-		if label := labelPath.FindStringSubmatch(x); label != nil && n.labels[label[1]] != nil {
+		if label := labelPath().FindStringSubmatch(x); label != nil && n.labels[label[1]] != nil {
 			report(path, label[1], n.labelReason(label[1]))
 		}
 		if !slices.ContainsFunc(path, func(s string) bool { return slices.Contains(programFields, s) }) {
@@ -244,7 +246,7 @@ func (n stale) search(value any, path []string, report func(path []string, found
 // first is the first name in a text that a pattern finds and that is no name of today: group scheduler may be called
 // scheduler-0, and its pods scheduler-0-0.
 func (n stale) first(p stalePattern, text string) string {
-	if p.plain && p.service == "" && !aboutHosts.MatchString(text) {
+	if p.plain && p.service == "" && !aboutHosts().MatchString(text) {
 		return ""
 	}
 	for _, m := range p.name.FindAllStringSubmatchIndex(text, -1) {
@@ -257,7 +259,7 @@ func (n stale) first(p stalePattern, text string) string {
 	return ""
 }
 
-var labelPath = regexp.MustCompile(`^metadata\.(?:labels|annotations)\['([^']+)'\]$`)
+var labelPath = lazy.Regexp(`^metadata\.(?:labels|annotations)\['([^']+)'\]$`)
 
 func (n stale) labelReason(key string) string {
 	return "label " + key + " has another value on the pods of the job, which are called " + n.now + ". Change it"

@@ -11,12 +11,12 @@ package importer
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
@@ -185,7 +185,7 @@ func renderErrors(jobs []*schema.Job, drafts []*draft) (notes []Note) {
 		d, why := drafts[0], line
 		if file, rest, ok := strings.Cut(line, ":"); ok {
 			if i, err := strconv.Atoi(file); err == nil && i < len(drafts) {
-				d, why = drafts[i], position.ReplaceAllString(rest, "")
+				d, why = drafts[i], position().ReplaceAllString(rest, "")
 			}
 		}
 		notes = append(notes, d.workload[0].note(Refused, "what it renders does not hold together: %s", why))
@@ -193,7 +193,7 @@ func renderErrors(jobs []*schema.Job, drafts []*draft) (notes []Note) {
 	return notes
 }
 
-var position = regexp.MustCompile(`^[0-9]+:[0-9]+: `)
+var position = lazy.Regexp(`^[0-9]+:[0-9]+: `)
 
 // located says of which job a name is already by its place in the input: the schema knows its place in the output.
 func located(e schema.Error, d *draft, before []*draft) string {

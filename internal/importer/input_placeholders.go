@@ -1,25 +1,25 @@
 package importer
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/importer/shell"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // templateVariable is what templates leave where somebody is to put a value, beside what schema.Placeholders finds.
 // $(NAME) is none: the kubelet puts a variable there.
-var templateVariable = regexp.MustCompile(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}|` +
+var templateVariable = lazy.Regexp(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}|` +
 	`\b__[A-Z][A-Z0-9_]*__\b`)
 
 // standIn are words that stand for a value.
-var standIn = regexp.MustCompile(`^(?:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|YOUR[_-][A-Z0-9_-]+|` +
+var standIn = lazy.Regexp(`^(?:PLACEHOLDER|CHANGE[_-]?ME|REPLACE[_-]?ME|YOUR[_-][A-Z0-9_-]+|` +
 	`__[A-Z][A-Z0-9_]*__)(?::.*)?$`)
 
 func placeholder(text string) bool {
-	return len(placeholdersIn(text, false)) > 0 || standIn.MatchString(text)
+	return len(placeholdersIn(text, false)) > 0 || standIn().MatchString(text)
 }
 
 // placeholdersIn are the placeholders of a text.
@@ -27,7 +27,7 @@ func placeholdersIn(text string, inProgram bool) (out []string) {
 	for _, at := range schema.Placeholders(text, inProgram) {
 		out = append(out, text[at[0]:at[1]])
 	}
-	return append(out, templateVariable.FindAllString(text, -1)...)
+	return append(out, templateVariable().FindAllString(text, -1)...)
 }
 
 // replacePlaceholders is a text with something else in the place of each placeholder.
@@ -41,7 +41,7 @@ func replacePlaceholders(text, instead string, inProgram bool) string {
 // onlyPlaceholders says whether a text is nothing but placeholders and what joins them.
 func onlyPlaceholders(text string, inProgram bool) bool {
 	rest := replacePlaceholders(text, "", inProgram)
-	return rest != text && strings.Trim(rest, ":/.-_@,= ") == "" || standIn.MatchString(text)
+	return rest != text && strings.Trim(rest, ":/.-_@,= ") == "" || standIn().MatchString(text)
 }
 
 // reportPlaceholders reports every value of the workload that still holds a placeholder, once. What the schema refuses

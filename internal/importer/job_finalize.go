@@ -2,13 +2,13 @@ package importer
 
 import (
 	"encoding/json"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -63,11 +63,11 @@ func put(t tree, steps []string, value any) {
 	t[steps[len(steps)-1]] = value
 }
 
-var pathStep = regexp.MustCompile(`\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]|[^.\[]+`)
+var pathStep = lazy.Regexp(`\["(?:[^"\\]|\\.)*"\]|\[[0-9]+\]|[^.\[]+`)
 
 // undotted is the path that dotted prints.
 func undotted(path string) []string {
-	steps := pathStep.FindAllString(path, -1)
+	steps := pathStep().FindAllString(path, -1)
 	for i, s := range steps {
 		if key, err := strconv.Unquote(strings.Trim(s, "[]")); err == nil && strings.HasPrefix(s, `["`) {
 			steps[i] = key

@@ -2,10 +2,10 @@ package importer
 
 import (
 	"bytes"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -99,7 +99,7 @@ var fallbacks = map[string]any{
 }
 
 // groupImage is the image of a group, without which the group would be none.
-var groupImage = regexp.MustCompile(`^spec\.groups\[[0-9]+\]\.image$`)
+var groupImage = lazy.Regexp(`^spec\.groups\[[0-9]+\]\.image$`)
 
 // repair takes a refused field out of a job, or puts one in that does for the comparison.
 func repair(job tree, e schema.Error) {
@@ -112,7 +112,7 @@ func repair(job tree, e schema.Error) {
 		put(job, strings.Split(e.Path, "."), clone(gap))
 		return
 	}
-	if groupImage.MatchString(e.Path) {
+	if groupImage().MatchString(e.Path) {
 		put(job, undotted(e.Path), fallbacks["spec.image"])
 		return
 	}
@@ -172,7 +172,7 @@ func (d *draft) verdict(e schema.Error) Verdict {
 		return Refused
 	case e.Rule == "duplicate" && (e.Path == "metadata.name" || strings.HasSuffix(e.Path, ".mountPath")):
 		return Error
-	case e.Rule == "order" && !slices.ContainsFunc(fieldName.FindAllString(e.Msg, -1),
+	case e.Rule == "order" && !slices.ContainsFunc(fieldName().FindAllString(e.Msg, -1),
 		func(field string) bool { return !d.comesFromSource(field) }):
 		return Error
 	}
@@ -215,4 +215,4 @@ func (d *draft) schemaNotes(e schema.Error) (notes []Note) {
 }
 
 // fieldName is a field of a job in a message.
-var fieldName = regexp.MustCompile(`spec(?:\.[a-zA-Z]+)+`)
+var fieldName = lazy.Regexp(`spec(?:\.[a-zA-Z]+)+`)

@@ -18,7 +18,7 @@ func (s *stream) groupJobs(worker *object) (all []*object) {
 	for _, o := range s.objects {
 		if o != worker && o.is("batch", "Job") && o.draft == nil && sameNamespace(o.namespace, worker.namespace) &&
 			o.view().at("metadata", "labels", names.LabelJob).text() == own && toldHosts(o) &&
-			groupName.MatchString(componentOf(o)) {
+			groupName().MatchString(componentOf(o)) {
 			all = append(all, o)
 		}
 	}

@@ -3,11 +3,11 @@ package importer
 import (
 	"cmp"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -78,7 +78,7 @@ func (d *draft) byExec() bool { return d.workload[0].gvk.Version != apis.MPIJobK
 // processes by kubectl exec, they may have run anything.
 func (d *draft) imageSSHD(c view) {
 	words := strings.Join(append(c.at("command").texts(), c.at("args").texts()...), " ")
-	if d.byExec() && words != "" && !runsSSHD.MatchString(words) {
+	if d.byExec() && words != "" && !runsSSHD().MatchString(words) {
 		d.note(programOf(c), Changed, "the workers run sshd in its place, by which processes are started")
 		c.at("command").markTranslated()
 		c.at("args").markTranslated()
@@ -91,7 +91,7 @@ func (d *draft) imageSSHD(c view) {
 // netBind is what tegen adds to the rights of an image's sshd in a restricted pod.
 const netBind = "NET_BIND_SERVICE"
 
-var runsSSHD = regexp.MustCompile(`(^|[/\s;&|])sshd?(\s|$)`)
+var runsSSHD = lazy.Regexp(`(^|[/\s;&|])sshd?(\s|$)`)
 
 // restartOf reads the policy of a role, which overrides that of its template; ExitCode is Never to the operator
 // (setRestartPolicy in pkg/controller/mpi_job_controller.go).

@@ -3,19 +3,19 @@ package importer
 import (
 	"cmp"
 	"errors"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
-var numbered = regexp.MustCompile(`^(.+)-([0-9]+)$`)
+var numbered = lazy.Regexp(`^(.+)-([0-9]+)$`)
 
 // readPods reads bare pods whose names differ only by their number, as in the torchelastic tutorial.
 func readPods(s *stream, first *object) (*draft, error) {
-	m := numbered.FindStringSubmatch(first.name)
+	m := numbered().FindStringSubmatch(first.name)
 	if first.view().at("metadata", "ownerReferences").isSet() || isEtcd(first.view()) {
 		return nil, errNotTraining
 	}
@@ -28,7 +28,7 @@ func readPods(s *stream, first *object) (*draft, error) {
 	}
 	var pods []*object
 	for _, o := range s.objects {
-		if n := numbered.FindStringSubmatch(o.name); o.is("", "Pod") && n != nil && n[1] == m[1] &&
+		if n := numbered().FindStringSubmatch(o.name); o.is("", "Pod") && n != nil && n[1] == m[1] &&
 			sameNamespace(o.namespace, first.namespace) {
 			pods = append(pods, o)
 		}
@@ -55,7 +55,7 @@ func readPods(s *stream, first *object) (*draft, error) {
 }
 
 func podNumber(o *object) int64 {
-	n, err := strconv.ParseInt(numbered.FindStringSubmatch(o.name)[2], 10, 64)
+	n, err := strconv.ParseInt(numbered().FindStringSubmatch(o.name)[2], 10, 64)
 	if err != nil { // digits too many for a number are no number of a pod
 		return 0
 	}

@@ -8,11 +8,12 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/importer/shell"
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // composed is a host name that a program puts together: a variable with the name of the pods, their number, and perhaps
 // a variable with the name of their Service, as in ${NAME}-0.${SERVICE}.
-var composed = regexp.MustCompile(
+var composed = lazy.Regexp(
 	`\$[{(]?(\w+)[)}]?-(?:[0-9]+|\$[{(]?\w+[)}]?)(?:\.\$[{(]?(\w+)[)}]?)?`)
 
 // recompose puts the rendered names where the workers' program puts addresses of pods together.
@@ -24,7 +25,7 @@ func (d *draft) recompose(a addresses) {
 	}
 	now := map[string][2]string{} // by variable, the old name and the new
 	for _, text := range texts {
-		for _, m := range composed.FindAllStringSubmatch(text, -1) {
+		for _, m := range composed().FindAllStringSubmatch(text, -1) {
 			now[m[1]] = [2]string{strings.TrimSuffix(a.pod, "-"), strings.TrimSuffix(a.newPod, "-")}
 			if m[2] != "" && a.service != "" && a.newService != "" {
 				now[m[2]] = [2]string{a.service, a.newService}

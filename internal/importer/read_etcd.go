@@ -1,10 +1,10 @@
 package importer
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -64,7 +64,7 @@ func (s *stream) behind(service *object, wanted func(view) bool) *object {
 
 func isEtcd(template view) bool { return etcdOf(template).isSet() }
 
-var floating = regexp.MustCompile(`(^|/)[^:@/]+(:latest)?$`)
+var floating = lazy.Regexp(`(^|/)[^:@/]+(:latest)?$`)
 
 // etcdErrors names what has kept etcds of samples from working: clients dial what a member advertises, and the v2 API
 // ended with etcd 3.5 (etcd CHANGELOG-3.6).
@@ -83,7 +83,7 @@ func etcdErrors(c view, backend string) (notes []Note) {
 					value.note(Error, "clients that reconnect dial what etcd advertises, and 0.0.0.0 is none of its "+
 						"addresses: tegen advertises the Service's name"))
 			case strings.HasPrefix(strings.TrimLeft(word.text(), "-"), "enable-v2") &&
-				floating.MatchString(c.at("image").text()):
+				floating().MatchString(c.at("image").text()):
 				notes = append(notes, c.at("image").note(Error,
 					"etcd 3.6 and newer refuse --enable-v2, and latest is such a one: tegen pins the last that has it"))
 			}

@@ -1,23 +1,23 @@
 package importer
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // isDevice knows the names of resources that are no accelerators and that resources.devices can have: of device
 // plugins, and huge pages. Names of Kubernetes' own domain are its own.
-var isDevice = regexp.MustCompile(`^(hugepages-[1-9][0-9]*[KMG]i|` +
+var isDevice = lazy.Regexp(`^(hugepages-[1-9][0-9]*[KMG]i|` +
 	`[a-z0-9]([-a-z0-9.]*[a-z0-9])?/[a-zA-Z0-9]([-a-zA-Z0-9_.]{0,61}[a-zA-Z0-9])?)$`)
 
 // isNumber and isPages are the amounts of both.
 var (
-	isNumber = regexp.MustCompile(`^[1-9][0-9]{0,3}$`)
-	isPages  = regexp.MustCompile(`^[1-9][0-9]*[KMG]i$`)
+	isNumber = lazy.Regexp(`^[1-9][0-9]{0,3}$`)
+	isPages  = lazy.Regexp(`^[1-9][0-9]*[KMG]i$`)
 )
 
 // devices reads what a worker asks for beside CPU, memory and accelerators. What it does not read stays in podTemplate.
@@ -26,16 +26,16 @@ func (d *draft) devices(r view, accelerators string) {
 	for _, name := range sortedKeys(r.at("limits").mapping()) {
 		limit, request := r.at("limits", name), r.at("requests", name)
 		domain, _, _ := strings.Cut(name, "/")
-		if name == accelerators || !isDevice.MatchString(name) || strings.HasSuffix(domain, "kubernetes.io") ||
+		if name == accelerators || !isDevice().MatchString(name) || strings.HasSuffix(domain, "kubernetes.io") ||
 			strings.HasPrefix(name, "requests.") || request.isSet() && request.text() != limit.text() {
 			continue
 		}
 		text, pages := limit.text(), strings.HasPrefix(name, "hugepages-")
 		n, _ := limit.number()
 		switch {
-		case pages && isPages.MatchString(text):
+		case pages && isPages().MatchString(text):
 			found[name] = text
-		case !pages && isNumber.MatchString(text) && n <= 4096:
+		case !pages && isNumber().MatchString(text) && n <= 4096:
 			found[name] = n
 		default:
 			continue
@@ -94,7 +94,7 @@ func (s *shortener) machine(job tree) {
 	valid := view{value: s.valid}.at("spec")
 	name := valid.at("placement", "nodeSelector", label).text()
 	resources, own := valid.at("resources").mapping(), view{value: job}.at("spec", "resources").mapping()
-	known := slices.ContainsFunc(schema.Machines, func(m schema.Machine) bool { return m.Name == name })
+	known := slices.ContainsFunc(schema.Machines(), func(m schema.Machine) bool { return m.Name == name })
 	if !known || resources == nil || own == nil || !valid.at("resources", "gpu").isSet() {
 		return
 	}

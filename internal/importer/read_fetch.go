@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // fetched is what a container gets from elsewhere, and the field of a TrainingJob that says it.
@@ -12,11 +14,11 @@ type fetched struct{ url, field string }
 
 // fetches are the commands that people fetch with, each with what follows it up to the source.
 var fetches = []struct {
-	command *regexp.Regexp
+	command func() *regexp.Regexp
 	of      func(match []string) fetched
 }{
 	{
-		regexp.MustCompile(`\baws s3 (cp|sync)((?: --[a-z][-a-z0-9]*)*) (s3://[^ '"]+)`),
+		lazy.Regexp(`\baws s3 (cp|sync)((?: --[a-z][-a-z0-9]*)*) (s3://[^ '"]+)`),
 		func(m []string) fetched {
 			url := m[3]
 			if m[1] == "sync" || strings.Contains(m[2], "--recursive") {
@@ -26,7 +28,7 @@ var fetches = []struct {
 		},
 	},
 	{
-		regexp.MustCompile(`\b(?:hf|huggingface-cli) download(?: --repo-type[ =](dataset|model))? ` +
+		lazy.Regexp(`\b(?:hf|huggingface-cli) download(?: --repo-type[ =](dataset|model))? ` +
 			`([A-Za-z0-9][-\w.]*/[-\w.]+)(?:[^;&|]*--repo-type[ =](dataset))?`),
 		func(m []string) fetched {
 			if m[1] == "dataset" || m[3] == "dataset" {
@@ -36,23 +38,23 @@ var fetches = []struct {
 		},
 	},
 	{
-		regexp.MustCompile(`\bgit clone(?: -[-\w=.]+(?: \d+)?)* ([a-z+]+://[^ '"]+|git@[^ '"]+)`),
+		lazy.Regexp(`\bgit clone(?: -[-\w=.]+(?: \d+)?)* ([a-z+]+://[^ '"]+|git@[^ '"]+)`),
 		func(m []string) fetched { return fetched{m[1], "code"} },
 	},
 	{
-		regexp.MustCompile(`\b(?:wget|curl)\b[^;&|]*? (https?://[^ '"]+)`),
+		lazy.Regexp(`\b(?:wget|curl)\b[^;&|]*? (https?://[^ '"]+)`),
 		func(m []string) fetched { return fetched{m[1], "dataset"} },
 	},
 }
 
-var blanks = regexp.MustCompile(`[\s"']+`)
+var blanks = lazy.Regexp(`[\s"']+`)
 
 // fetchOf finds what a container fetches, if it does nothing else that is told from here.
 func fetchOf(c view) (fetched, bool) {
 	words := slices.Concat(c.at("command").texts(), c.at("args").texts())
-	text := " " + blanks.ReplaceAllString(strings.Join(words, " "), " ")
+	text := " " + blanks().ReplaceAllString(strings.Join(words, " "), " ")
 	for _, f := range fetches {
-		if m := f.command.FindStringSubmatch(text); m != nil && !strings.Contains(m[len(m)-1], "$") {
+		if m := f.command().FindStringSubmatch(text); m != nil && !strings.Contains(m[len(m)-1], "$") {
 			return f.of(m), true
 		}
 	}

@@ -3,15 +3,15 @@ package importer
 import (
 	"fmt"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // groupName is what the schema takes for the name of a group.
-var groupName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$`)
+var groupName = lazy.Regexp(`^[a-z]([-a-z0-9]{0,18}[a-z0-9])?$`)
 
 // mostGroups is the schema's own bound.
 const mostGroups = 16
@@ -29,7 +29,7 @@ func (s *stream) groupItems(list view) (train view, groups []view, dropped int64
 			continue
 		}
 		name := item.at("name").text()
-		if groupName.MatchString(name) && name != schema.RoleWorker && len(groups) < mostGroups &&
+		if groupName().MatchString(name) && name != schema.RoleWorker && len(groups) < mostGroups &&
 			trainingContainer(podOf(item)).isSet() {
 			groups = append(groups, item)
 			continue

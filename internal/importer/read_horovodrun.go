@@ -2,12 +2,12 @@ package importer
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/importer/shell"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -31,7 +31,7 @@ var plumbing = []string{
 var totals = []string{"np", "n", "num-proc"}
 
 // known are the values of such options that name what the MPI operator or tegen makes.
-var known = regexp.MustCompile(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0-9]+)$`)
+var known = lazy.Regexp(`^([0-9 ]*|/etc/mpi/.*|/tegen/ssh/.*|localhost:[0-9]+)$`)
 
 // horovodrun reads the launcher's call: its options, and the program behind them.
 func (d *draft) horovodrun(c, pod view) {
@@ -110,7 +110,7 @@ func (d *draft) horovodOption(name, value, written string, at view) {
 	n, err := strconv.ParseInt(value, 10, 64)
 	switch {
 	case slices.Contains(plumbing, name):
-		if !known.MatchString(value) && !strings.Contains(value, d.name()+"-worker") {
+		if !known().MatchString(value) && !strings.Contains(value, d.name()+"-worker") {
 			note := at.note(Translated, "tegen says by itself where the workers are")
 			note.Value = written
 			d.notes = append(d.notes, note)

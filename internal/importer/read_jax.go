@@ -1,16 +1,16 @@
 package importer
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // rankOfSlice is what a shell reckons before it starts a process of one of several slices.
-var rankOfSlice = regexp.MustCompile(
+var rankOfSlice = lazy.Regexp(
 	`^set -eu\nexport JAX_PROCESS_ID=\$\(\(SLICE_ID \* [0-9]+ \+ JOB_COMPLETION_INDEX\)\)\nexec "\$@"\n$`)
 
 // isJAX says whether a container's processes meet by JAX's own variables. A program that finds the others in another
@@ -42,7 +42,7 @@ func (d *draft) trainer(pod, c view) {
 // jax reads a worker of JAX.
 func (d *draft) jax(pod, c view) {
 	p := newProgram(c)
-	if own := p.command; len(own) > 4 && rankOfSlice.MatchString(own[2]) { // as tegen renders it
+	if own := p.command; len(own) > 4 && rankOfSlice().MatchString(own[2]) { // as tegen renders it
 		p = &program{
 			command: own[4:], args: p.args, start: -1, inText: -1, shell: -1, from: p.from[4:],
 			taken: map[string]string{}, at: map[string]view{}, flags: map[string]bool{}, left: map[string]string{},

@@ -1,17 +1,18 @@
 package importer
 
 import (
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // masterVariable matches the variables by which a controller numbers a job's pods: Kubeflow's operator where there is a
 // Master, and Volcano's plugin for PyTorch.
-var masterVariable = regexp.MustCompile(`\b(WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)\b`)
+var masterVariable = lazy.Regexp(`\b(WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)\b`)
 
 // masterValue is an option's value that holds nothing but such variables, or numbers beside them.
-var masterValue = regexp.MustCompile(`^(?:` + masterPart + `)(?::(?:` + masterPart + `))?$`)
+var masterValue = lazy.Regexp(`^(?:` + masterPart + `)(?::(?:` + masterPart + `))?$`)
 
 const masterPart = `\$(?:WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)|` +
 	`\$\{(?:WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)\}|[0-9]+`
@@ -19,7 +20,7 @@ const masterPart = `\$(?:WORLD_SIZE|RANK|MASTER_ADDR|MASTER_PORT)|` +
 // asKubernetesHas spells the variables of such a value as a container's own words do, where no shell reads them: what
 // is read of an option need not know the two apart.
 func asKubernetesHas(value string) string {
-	return masterVariable.ReplaceAllString(strings.NewReplacer("{", "", "}", "").Replace(value), "($1)")
+	return masterVariable().ReplaceAllString(strings.NewReplacer("{", "", "}", "").Replace(value), "($1)")
 }
 
 // needMaster says whether the program of one of these roles reads the variables that the operator sets for the Master.
@@ -45,7 +46,7 @@ func needMaster(roles ...view) bool {
 
 // reads are the variables of a Master that the words name.
 func (p *program) reads() []string {
-	found := masterVariable.FindAllString(strings.Join(p.words(), " "), -1)
+	found := masterVariable().FindAllString(strings.Join(p.words(), " "), -1)
 	slices.Sort(found)
 	return slices.Compact(found)
 }

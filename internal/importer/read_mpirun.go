@@ -2,11 +2,11 @@ package importer
 
 import (
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -167,7 +167,7 @@ func (d *draft) mpirunOptions(call *mpirunCall, at view) (set []string) {
 			d.add("spec.env", tree{"name": o[1], "value": o[2]}, at)
 			set = append(set, o[1])
 		case strings.HasSuffix(name, "mca") && slices.Contains(sshParameters, o[1]):
-			if m := sshPortOption.FindStringSubmatch(o[2]); m != nil {
+			if m := sshPortOption().FindStringSubmatch(o[2]); m != nil {
 				d.sshPort(m[1], at)
 			}
 		case name == "bind-to" && o[1] == "none":
@@ -186,9 +186,9 @@ var sshParameters = []string{
 }
 
 var (
-	sshPortOption = regexp.MustCompile(`(?:^|\s)-p\s*([0-9]+)`)
+	sshPortOption = lazy.Regexp(`(?:^|\s)-p\s*([0-9]+)`)
 	// the port in a line that a shell reads: of sshd, of ssh, or of what mpirun gives ssh
-	sshPortInLine = regexp.MustCompile(`(?:\bsshd?\b|plm_(?:rsh|ssh)_args)[^\n;|&]*?\s["']?-p\s*([0-9]+)`)
+	sshPortInLine = lazy.Regexp(`(?:\bsshd?\b|plm_(?:rsh|ssh)_args)[^\n;|&]*?\s["']?-p\s*([0-9]+)`)
 )
 
 // sshPort sets the port of sshd, if others than root may listen there.
@@ -203,7 +203,7 @@ func (d *draft) portOfSSH(launcher, worker view) {
 	for _, c := range []view{launcher, worker} {
 		for _, v := range append(append(c.at("command").items(), c.at("args").items()...), c.at("env").items()...) {
 			said := v.text() + v.at("name").text() + " " + v.at("value").text()
-			if m := sshPortInLine.FindStringSubmatch(said); m != nil {
+			if m := sshPortInLine().FindStringSubmatch(said); m != nil {
 				d.sshPort(m[1], v)
 				return
 			}

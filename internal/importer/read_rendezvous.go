@@ -1,14 +1,14 @@
 package importer
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
-var firstWorker = regexp.MustCompile(`^[a-z0-9-]+-worker-[01]$`)
+var firstWorker = lazy.Regexp(`^[a-z0-9-]+-worker-[01]$`)
 
 // readRendezvous reads backend and endpoint: served by the first worker, by an etcd of the stream, or by someone else.
 func (d *draft) readRendezvous(backend, endpoint setting) {
@@ -24,7 +24,7 @@ func (d *draft) readRendezvous(backend, endpoint setting) {
 	served := d.companion(name, port, backend.text, endpoint.from) || d.etcd(name, port, backend.text, endpoint.from)
 	switch {
 	case endpoint.text == "" || served:
-	case backend.text == schema.BackendC10d && (firstWorker.MatchString(name) ||
+	case backend.text == schema.BackendC10d && (firstWorker().MatchString(name) ||
 		strings.HasPrefix(name, d.workload[0].name)):
 		d.firstWorker(host, port, endpoint.from)
 	case strings.Contains(endpoint.text, "$"):

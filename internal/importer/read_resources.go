@@ -1,22 +1,22 @@
 package importer
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
 // isAccelerator knows the names under which device plugins offer what trains: of vendors' GPUs, parts of such, and of
 // other chips. Network cards, such as vpc.amazonaws.com/efa, and what virtualises devices are extended resources too.
-var isAccelerator = regexp.MustCompile(`(?i)^[a-z0-9.-]+/(gpu|[vrx]?gpu|gpu\.shared|mig-[0-9]+g\.[0-9]+gb.*|` +
+var isAccelerator = lazy.Regexp(`(?i)^[a-z0-9.-]+/(gpu|[vrx]?gpu|gpu\.shared|mig-[0-9]+g\.[0-9]+gb.*|` +
 	`i915|xe|tpu|v[2-6][a-z]?|npu|gaudi|hpu|mlu|dcu|ascend[0-9a-z-]*|neuron|neuroncore|neurondevice|` +
 	`[a-z0-9-]+[_-]gpu|gpu[_-][a-z0-9-]+)$|^nvidia\.com/(gb|[abhlt])[0-9]+[a-z0-9_-]*$|` +
 	`^deviceclass\.resource\.kubernetes\.io/.+$`)
 
 // isShare knows the names of parts of accelerators that are not counted in pieces: memory, cores and shares of them.
-var isShare = regexp.MustCompile(`(?i)[-_](mem|memory|cores?|percent|percentage|ratio|milli)([-_].*)?$`)
+var isShare = lazy.Regexp(`(?i)[-_](mem|memory|cores?|percent|percentage|ratio|milli)([-_].*)?$`)
 
 // gpuOf is the resource name of a container's accelerators, "" for none. An amount of 0 is none, and gpuResource has
 // one name: a second kind is an extended resource like any other. A vendor's own name goes before those made of it.
@@ -24,7 +24,7 @@ func gpuOf(c view) string {
 	for _, list := range []string{"limits", "requests"} {
 		amounts := c.at("resources", list)
 		names := slices.DeleteFunc(sortedKeys(amounts.mapping()), func(name string) bool {
-			return !isAccelerator.MatchString(name) || isShare.MatchString(name) || amounts.at(name).text() == "0"
+			return !isAccelerator().MatchString(name) || isShare().MatchString(name) || amounts.at(name).text() == "0"
 		})
 		if i := slices.IndexFunc(names, func(name string) bool { return strings.HasSuffix(name, "/gpu") }); i >= 0 {
 			return names[i]

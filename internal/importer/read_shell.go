@@ -3,11 +3,11 @@ package importer
 import (
 	"cmp"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/importer/shell"
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // readShell looks for the launcher in the text that a shell reads. Its options can be taken only where it is the only
@@ -63,20 +63,20 @@ func launchersIn(s *shell.Text) (plain []int, hidden string) {
 // naming are commands that start none of the programs they name.
 var naming = []string{"echo", "printf", "which", "type"}
 
-var assignment = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*=`)
+var assignment = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*=`)
 
 // hiddenLauncher is the launcher within a word, or within the value of a variable.
 func hiddenLauncher(t shell.Token) string {
-	if text := assignment.ReplaceAllString(t.Text, ""); text != t.Text || strings.ContainsAny(text, " \t\n`(") {
+	if text := assignment().ReplaceAllString(t.Text, ""); text != t.Text || strings.ContainsAny(text, " \t\n`(") {
 		return launcherWithin(text)
 	}
 	return ""
 }
 
-var looseWord = regexp.MustCompile("[^\\s;&|()\"'`]+")
+var looseWord = lazy.Regexp("[^\\s;&|()\"'`]+")
 
 func launcherWithin(text string) string {
-	for _, word := range looseWord.FindAllString(text, -1) {
+	for _, word := range looseWord().FindAllString(text, -1) {
 		if name := launchers[path.Base(word)]; name != "" {
 			return name
 		}
@@ -108,7 +108,7 @@ func (p *program) takeFromShell(names []string) {
 			takesNext(name, s.Tokens[next].Text) {
 			n, value, expands = 2, s.Tokens[next].Text, expands || s.Tokens[next].Expands
 		}
-		if p.byController && expands && masterValue.MatchString(value) {
+		if p.byController && expands && masterValue().MatchString(value) {
 			value, expands = asKubernetesHas(value), false
 		}
 		switch {

@@ -3,11 +3,11 @@ package importer
 import (
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -88,7 +88,7 @@ func (d *draft) mount(m, volume view, source tree) {
 	d.origin["spec.storage["+strconv.Itoa(len(listOf(d.get("spec.storage").value))-1)+"].claim"] = volume
 }
 
-var shortName = regexp.MustCompile(`^[a-z]([-a-z0-9]{0,10}[a-z0-9])?$`)
+var shortName = lazy.Regexp(`^[a-z]([-a-z0-9]{0,10}[a-z0-9])?$`)
 
 // volumeName keeps the pod's name for a volume where the schema allows it. The name means nothing outside of the pod.
 func (d *draft) volumeName(volume view) string {
@@ -96,7 +96,7 @@ func (d *draft) volumeName(volume view) string {
 		d.taken = map[string]bool{"dshm": true, "tmp": true, "tls": true, "script": true, "code": true}
 	}
 	name := volume.at("name").text()
-	if !shortName.MatchString(name) || d.taken[name] {
+	if !shortName().MatchString(name) || d.taken[name] {
 		name = "data"
 		for d.taken[name] {
 			d.numbered++

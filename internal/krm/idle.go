@@ -3,7 +3,6 @@ package krm
 import (
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/render"
@@ -139,10 +139,10 @@ func eachImage(n *yaml.Node, at string, f func(field, value string)) {
 
 // fieldSpec is a field as a configuration of kustomize names it.
 func fieldSpec(field string) string {
-	return strings.ReplaceAll(ofItem.ReplaceAllString(field, ""), ".", "/")
+	return strings.ReplaceAll(ofItem().ReplaceAllString(field, ""), ".", "/")
 }
 
-var ofItem = regexp.MustCompile(`\[\d+\]`)
+var ofItem = lazy.Regexp(`\[\d+\]`)
 
 // isMarked reports whether an object has the mark of an entry.
 func (a targetedPatch) isMarked(n *yaml.Node, mark string) (is bool) {

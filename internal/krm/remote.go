@@ -5,11 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"sigs.k8s.io/kustomize/api/types"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // refuseRemote refuses a kustomization that names what is not on this disk: kustomize would fetch it with git or over
@@ -95,7 +96,7 @@ func sources(s types.KvPairSources) []string {
 }
 
 // remotePattern is what kustomize would fetch, as the value of a field of a plugin's configuration.
-var remotePattern = regexp.MustCompile(`(?m)^\s*(?:-|[a-zA-Z]+:|- ` +
+var remotePattern = lazy.Regexp(`(?m)^\s*(?:-|[a-zA-Z]+:|- ` +
 	`[a-zA-Z]+:)\s*["']?(?:[-._a-zA-Z0-9]+=)?((?:[a-z][a-z0-9+.-]*://|git@|git::|github\.com/)\S+)`)
 
 // remoteAddress returns the first address in the configuration of a built-in plugin, "" where it has none. Other
@@ -104,7 +105,7 @@ func remoteAddress(text []byte) string {
 	if !bytes.Contains(text, []byte("apiVersion: builtin")) {
 		return ""
 	}
-	if m := remotePattern.FindSubmatch(text); m != nil {
+	if m := remotePattern().FindSubmatch(text); m != nil {
 		return string(m[1])
 	}
 	return ""

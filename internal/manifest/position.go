@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 
 	kjson "sigs.k8s.io/json"
 
 	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -31,7 +31,7 @@ func documents(name string, data []byte, lenient bool) []document {
 }
 
 // mentionsSecret finds a document with a Secret in it: what a parser quotes of it may be one of its values.
-var mentionsSecret = regexp.MustCompile(`kind["']?\s*:\s*["']?Secret`)
+var mentionsSecret = lazy.Regexp(`kind["']?\s*:\s*["']?Secret`)
 
 // json is the document's content as JSON. What a cluster printed as JSON is taken as it is: a YAML parser takes several
 // times as long and as much memory.
@@ -42,7 +42,7 @@ func (d document) json(convert func() ([]byte, error)) ([]byte, error) {
 	text, err := convert()
 	var syntax *yamldoc.Error
 	if errors.As(err, &syntax) {
-		if mentionsSecret.Match(d.Text) {
+		if mentionsSecret().Match(d.Text) {
 			syntax = &yamldoc.Error{
 				Stream: syntax.Stream, Line: syntax.Line,
 				Msg: "the text is not YAML, and not shown, since it mentions a Secret",

@@ -7,8 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // Origin is where what is published was made of.
@@ -17,11 +18,11 @@ type Origin struct {
 	Revision string // "main@sha1:…", or "sha1:…" where no branch is known
 }
 
-var revision = regexp.MustCompile(`^(?:[^@\s]+@)?(?:sha1:([0-9a-f]{40})|sha256:([0-9a-f]{64}))$`)
+var revision = lazy.Regexp(`^(?:[^@\s]+@)?(?:sha1:([0-9a-f]{40})|sha256:([0-9a-f]{64}))$`)
 
 // Commit returns the commit that the revision names.
 func (o Origin) Commit() string {
-	if m := revision.FindStringSubmatch(o.Revision); m != nil {
+	if m := revision().FindStringSubmatch(o.Revision); m != nil {
 		return m[1] + m[2]
 	}
 	return ""
@@ -29,7 +30,7 @@ func (o Origin) Commit() string {
 
 // CheckRevision refuses what Flux would not read as a revision.
 func CheckRevision(text string) error {
-	if revision.MatchString(text) {
+	if revision().MatchString(text) {
 		return nil
 	}
 	return fmt.Errorf("must be BRANCH@sha1:COMMIT or sha1:COMMIT, with all 40 digits of the commit, not %q", text)
@@ -52,12 +53,12 @@ func CheckSource(text string) error {
 }
 
 // short is how ssh calls a repository: git@host:path.
-var short = regexp.MustCompile(`^([A-Za-z0-9._-]+)@([A-Za-z0-9.-]+):([^/].*)$`)
+var short = lazy.Regexp(`^([A-Za-z0-9._-]+)@([A-Za-z0-9.-]+):([^/].*)$`)
 
 // withoutCredentials returns the URL of a repository without what may be one. The user of ssh stays, since it is part
 // of the address: the key is the credential.
 func withoutCredentials(text string) (string, error) {
-	if m := short.FindStringSubmatch(text); m != nil {
+	if m := short().FindStringSubmatch(text); m != nil {
 		text = "ssh://" + m[1] + "@" + m[2] + "/" + m[3]
 	}
 	u, err := url.Parse(text) // whose error has the text in it

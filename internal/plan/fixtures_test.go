@@ -60,7 +60,7 @@ func planned(t *testing.T, job *schema.Job) {
 		}
 		for _, p := range s.Pods {
 			// pods without a number differ in what the cluster chooses alone
-			numbered := !strings.Contains(p.Name, "*") || numberedName.MatchString(p.Name)
+			numbered := !strings.Contains(p.Name, "*") || numberedName().MatchString(p.Name)
 			if problems := validation.IsDNS1123Label(strings.ReplaceAll(p.Name, "*", "abcde")); names[p.Name] &&
 				numbered || len(problems) > 0 {
 				t.Errorf("pod %s twice, or %v", p.Name, problems)

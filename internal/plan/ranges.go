@@ -2,12 +2,13 @@ package plan
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // numbered names end in a number, or have it before a domain or random letters: etcd-2.etcd-peer.ml.svc, worker-0-*.
-var numberedName = regexp.MustCompile(`^([^.*]*-)(0|[1-9][0-9]{0,8})((?:\.|-\*).*)?$`)
+var numberedName = lazy.Regexp(`^([^.*]*-)(0|[1-9][0-9]{0,8})((?:\.|-\*).*)?$`)
 
 // ranges joins names that differ in consecutive numbers only: worker-{0..127}-*. Equal names are one.
 func ranges(names []string) []string {
@@ -25,7 +26,7 @@ func ranges(names []string) []string {
 		first = -1
 	}
 	for _, name := range names {
-		m := numberedName.FindStringSubmatch(name)
+		m := numberedName().FindStringSubmatch(name)
 		if m == nil {
 			flush()
 			if len(out) == 0 || out[len(out)-1] != name {

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	kjson "sigs.k8s.io/json"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -31,7 +31,7 @@ type Mistake struct {
 // mostItems bounds lists such as volumes and ports: Kubernetes' merge takes the square of their length, 11 s for 3,200.
 const mostItems = 500
 
-var unknownField = regexp.MustCompile(`^unknown field "(.*)"$`)
+var unknownField = lazy.Regexp(`^unknown field "(.*)"$`)
 
 // Validate returns every unknown field, or the first value of a wrong type. own is what the patch calls the container
 // that tegen renders, image the field that has its image, and sidecars are init containers that are rendered too.
@@ -46,7 +46,7 @@ func Validate(patch []byte, own, image string, sidecars ...string) []Mistake {
 	}
 	var out []Mistake
 	for _, e := range strict {
-		if m := unknownField.FindStringSubmatch(e.Error()); m != nil {
+		if m := unknownField().FindStringSubmatch(e.Error()); m != nil {
 			out = append(out, Mistake{m[1], "no pod template has this field"})
 		} else {
 			out = append(out, Mistake{"", e.Error()})

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/finding"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -445,14 +445,14 @@ func conjunct(cel string) string {
 
 // operand is an expression in parentheses, unless it needs none.
 func operand(cel string) string {
-	if atom.MatchString(cel) {
+	if atom().MatchString(cel) {
 		return cel
 	}
 	return "(" + cel + ")"
 }
 
 // atom matches a selection or a call without another one in it.
-var atom = regexp.MustCompile(`^!?[\w.]+(\([\w.\[\]"]*\))?$`)
+var atom = lazy.Regexp(`^!?[\w.]+(\([\w.\[\]"]*\))?$`)
 
 // selection is a field of a value.
 func selection(value, name string) string {
@@ -464,10 +464,10 @@ func selection(value, name string) string {
 
 // isIdentifier reports whether CEL can select a field by its bare name.
 func isIdentifier(name string) bool {
-	return identifier.MatchString(name) && !slices.Contains(reserved, name)
+	return identifier().MatchString(name) && !slices.Contains(reserved, name)
 }
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+var identifier = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // reserved are the words of CEL's grammar that are no identifiers.
 var reserved = []string{

@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"maps"
 	"math/big"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -400,7 +400,7 @@ func show(v any) string {
 	case []any:
 		return fmt.Sprintf("a list of %d", len(v))
 	case string:
-		v = credentials.ReplaceAllString(v, "://***@")
+		v = credentials().ReplaceAllString(v, "://***@")
 		if utf8.RuneCountInString(v) > 80 {
 			v = string([]rune(v)[:77]) + "..."
 		}
@@ -410,4 +410,4 @@ func show(v any) string {
 	}
 }
 
-var credentials = regexp.MustCompile(`://[^/@]*@`)
+var credentials = lazy.Regexp(`://[^/@]*@`)

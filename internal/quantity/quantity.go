@@ -11,12 +11,12 @@ import (
 	"fmt"
 	"maps"
 	"reflect"
-	"regexp"
 	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -26,7 +26,7 @@ const (
 	maxDigits = 3 // of an exponent
 )
 
-var largeExponent = regexp.MustCompile(fmt.Sprintf(`[eE][+-]?[0-9]{%d,}$`, maxDigits+1))
+var largeExponent = lazy.Regexp(fmt.Sprintf(`[eE][+-]?[0-9]{%d,}$`, maxDigits+1))
 
 // Check returns an error if a text is too long to be parsed as a quantity. It does not parse it.
 func Check(text string) error {
@@ -34,7 +34,7 @@ func Check(text string) error {
 	case len(text) > maxLength:
 		return fmt.Errorf("a quantity of %d characters exceeds the limit of %d: write a shorter number, with a suffix "+
 			"such as Gi", len(text), maxLength)
-	case largeExponent.MatchString(text):
+	case largeExponent().MatchString(text):
 		return fmt.Errorf("the exponent of quantity %s exceeds the limit of %d digits: write a smaller number", text,
 			maxDigits)
 	}

@@ -1,7 +1,6 @@
 package refs
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -9,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/names"
 )
 
@@ -37,7 +37,7 @@ func (c *checker) arguments(t container, part string, args []string) {
 	for i, arg := range args {
 		at := t.at(part, itoa(i))
 		if i > 0 && args[i-1] == "-H" { // horovodrun's and mpirun's hosts, each with a number of slots, not with a port
-			arg = slots.ReplaceAllString(arg, "$1")
+			arg = slots().ReplaceAllString(arg, "$1")
 		}
 		c.qualified(t.w, at, arg)
 		if !strings.HasPrefix(arg, "-") {
@@ -56,7 +56,7 @@ func (c *checker) arguments(t container, part string, args []string) {
 	}
 }
 
-var slots = regexp.MustCompile(`:[0-9]+(,|$)`)
+var slots = lazy.Regexp(`:[0-9]+(,|$)`)
 
 // addressEnv reports whether a variable of that name holds addresses, and
 // whether a bare host counts as one.

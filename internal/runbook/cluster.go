@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -168,7 +169,7 @@ func (c *Cluster) readKind(text []byte) error {
 	return isName("name", c.Name)
 }
 
-var clusterName = lazily(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
+var clusterName = lazy.Regexp(`^[A-Za-z0-9][A-Za-z0-9._-]{0,127}$`)
 
 // isName refuses what no such program takes, and nobody should paste.
 func isName(what, value string) error {

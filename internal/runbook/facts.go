@@ -4,16 +4,15 @@ import (
 	"fmt"
 	"maps"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/validation"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/internal/tree"
@@ -21,14 +20,10 @@ import (
 )
 
 var (
-	lineAndColumn = lazily(`:\d+:\d+$`)
-	createAddon   = lazily(`^eksctl create addon .*--name (\S+)`)
-	openWord      = lazily(`\b[A-Z]{5,}\b`)
+	lineAndColumn = lazy.Regexp(`:\d+:\d+$`)
+	createAddon   = lazy.Regexp(`^eksctl create addon .*--name (\S+)`)
+	openWord      = lazy.Regexp(`\b[A-Z]{5,}\b`)
 )
-
-func lazily(pattern string) func() *regexp.Regexp {
-	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
-}
 
 // NodeLabels select the nodes that workers may run on.
 func (b *book) NodeLabels() string {

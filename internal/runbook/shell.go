@@ -1,9 +1,13 @@
 package runbook
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
+)
 
 // plain words mean themselves to every shell, in every place. Braces, tildes and an equals sign at the start do not.
-var plain = lazily(`^[A-Za-z0-9_%+,./:@-][A-Za-z0-9_%+,./:@=-]*$`)
+var plain = lazy.Regexp(`^[A-Za-z0-9_%+,./:@-][A-Za-z0-9_%+,./:@=-]*$`)
 
 // quote is a word as a shell has to be given it.
 func quote(word string) string {

@@ -2,12 +2,12 @@ package starter
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/apis"
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -46,7 +46,7 @@ var references = []reference{
 // podSpec is where a custom resource has the spec of its pods.
 type podSpec struct{ Kind, Group, Path string }
 
-var index = regexp.MustCompile(`\[\d*\]`)
+var index = lazy.Regexp(`\[\d*\]`)
 
 // podSpecs are those of the custom resources that a job becomes.
 func podSpecs(job []byte) (all []podSpec, err error) {
@@ -67,7 +67,7 @@ func podSpecs(job []byte) (all []podSpec, err error) {
 			}
 			for _, set := range w.PodSets() {
 				if !set.Foreign {
-					path := strings.ReplaceAll(index.ReplaceAllString(set.Path, ""), ".", "/") + "/spec"
+					path := strings.ReplaceAll(index().ReplaceAllString(set.Path, ""), ".", "/") + "/spec"
 					all = append(all, podSpec{gvk.Kind, gvk.Group, path})
 				}
 			}

@@ -7,11 +7,11 @@ import (
 	"embed"
 	"fmt"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/schema"
 )
@@ -47,7 +47,7 @@ const (
 )
 
 // directory is one that a shell and YAML read as it stands, and whose last part names an Environment.
-var directory = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(/[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
+var directory = lazy.Regexp(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(/[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 
 // values are what the files' templates read.
 type values struct {
@@ -132,7 +132,7 @@ func (o *Options) check() error {
 	case !slices.Contains(CIs, o.CI):
 		return fmt.Errorf("there is no workflow for %q; there is one for: %s%s", o.CI, strings.Join(CIs, ", "),
 			spelling.Suggest(o.CI, CIs))
-	case !directory.MatchString(o.Overlay):
+	case !directory().MatchString(o.Overlay):
 		return fmt.Errorf("overlay %q: write a directory of lower-case letters, digits and '-' below the new one, "+
 			"such as overlays/eks", o.Overlay)
 	case slices.Contains([]string{"jobs", "rendered"}, strings.Split(o.Overlay, "/")[0]):

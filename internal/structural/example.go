@@ -2,16 +2,16 @@ package structural
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
 // plainWords are words that no shell reads otherwise, and YAML neither between brackets.
-var plainWords = regexp.MustCompile(`^[A-Za-z0-9_./=@+-]+( +[A-Za-z0-9_./=@+-]+)*$`)
+var plainWords = lazy.Regexp(`^[A-Za-z0-9_./=@+-]+( +[A-Za-z0-9_./=@+-]+)*$`)
 
 // example ends the message about a value of another kind with how the same is written, where that is clear: a value in
 // the first field that takes it, or in one that is required; the words of a line as a list.
@@ -27,7 +27,7 @@ func (s *Schema) example(n *Node) string {
 	case n.Kind == yamldoc.Map || n.Kind == yamldoc.List || s.open:
 		return ""
 	case s.Kind == yamldoc.List && s.Elem.scalar != nil && s.Elem.scalar.kindFits(n.Kind) &&
-		plainWords.MatchString(n.Text):
+		plainWords().MatchString(n.Text):
 		return ": write " + FlowList(strings.Fields(n.Text))
 	case s.Kind != yamldoc.Map:
 		return ""

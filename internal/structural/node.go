@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -143,11 +143,11 @@ func (n *Node) Without(bad map[*Node]bool) {
 }
 
 // credentials are what a URL may carry before its host.
-var credentials = regexp.MustCompile(`://[^/@]*@`)
+var credentials = lazy.Regexp(`://[^/@]*@`)
 
 // Show prints a scalar for a message, cut where it is long, and without credentials: messages end in logs.
 func (n *Node) Show() string {
-	text := credentials.ReplaceAllString(n.Text, "://***@")
+	text := credentials().ReplaceAllString(n.Text, "://***@")
 	if len(text) > 80 {
 		text = strings.ToValidUTF8(text[:77], "") + "..."
 	}

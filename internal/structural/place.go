@@ -1,8 +1,9 @@
 package structural
 
 import (
-	"regexp"
 	"strconv"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // Place is where in a document something stands. It is a list towards the root, since most places are never printed.
@@ -19,7 +20,7 @@ func (p *Place) Key(name string) *Place { return &Place{parent: p, name: name} }
 // At is the place of an item below p.
 func (p *Place) At(i int) *Place { return &Place{parent: p, item: true, index: i} }
 
-var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+var plainKey = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 
 // String returns a.b[0].c, with keys that hold other characters in brackets: metadata.labels["a.b/c"].
 func (p *Place) String() string {
@@ -30,7 +31,7 @@ func (p *Place) String() string {
 	switch {
 	case p.item:
 		return before + "[" + strconv.Itoa(p.index) + "]"
-	case !plainKey.MatchString(p.name):
+	case !plainKey().MatchString(p.name):
 		return before + "[" + strconv.Quote(p.name) + "]"
 	case before == "":
 		return p.name

@@ -215,12 +215,12 @@ func (w *writer) journal() ([]step, error) {
 		}
 		s.Path, s.Staged = filepath.FromSlash(s.Path), filepath.FromSlash(s.Staged)
 		if s.Staged != "" && (filepath.Dir(s.Staged) != filepath.Dir(s.Path) ||
-			!temporary.MatchString(filepath.Base(s.Staged))) {
+			!temporary().MatchString(filepath.Base(s.Staged))) {
 			return nil, fmt.Errorf("%s is not the name of a temporary file", w.name(s.Staged))
 		}
 		for _, path := range []string{s.Path, s.Staged} {
 			_, err := w.lstat(path)
-			if path == "" || errors.Is(err, fs.ErrNotExist) || temporary.MatchString(filepath.Base(path)) {
+			if path == "" || errors.Is(err, fs.ErrNotExist) || temporary().MatchString(filepath.Base(path)) {
 				continue
 			}
 			if w.origin(path) == "" {
@@ -279,7 +279,7 @@ func (w *writer) leftovers() (paths []string, err error) {
 		return nil, err
 	}
 	for _, e := range entries {
-		if e.Type().IsRegular() && temporary.MatchString(e.Name()) {
+		if e.Type().IsRegular() && temporary().MatchString(e.Name()) {
 			paths = append(paths, e.Name())
 		}
 		if !e.IsDir() {
@@ -290,7 +290,7 @@ func (w *writer) leftovers() (paths []string, err error) {
 			continue // a folder that cannot be read is somebody else's
 		}
 		for _, f := range below {
-			if f.Type().IsRegular() && temporary.MatchString(f.Name()) {
+			if f.Type().IsRegular() && temporary().MatchString(f.Name()) {
 				paths = append(paths, filepath.Join(e.Name(), f.Name()))
 			}
 		}

@@ -5,13 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"regexp"
 	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 	sigsyaml "sigs.k8s.io/yaml"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // Parse returns the document's content with lines of the stream; nil for a document of comments. Its error is an
@@ -108,8 +109,8 @@ func (d Document) fail(line, col int, rule, msg string) *Error {
 }
 
 var (
-	firstLine  = regexp.MustCompile(`^line (\d+): `)
-	otherLines = regexp.MustCompile(`\n\s*line (\d+): `)
+	firstLine  = lazy.Regexp(`^line (\d+): `)
+	otherLines = lazy.Regexp(`\n\s*line (\d+): `)
 )
 
 // position takes the line out of a parser's message, which names it in text only and counts from the document's start.
@@ -117,19 +118,19 @@ var (
 func (d Document) position(err error) (line int, msg string) {
 	msg = strings.TrimPrefix(err.Error(), "yaml: ")
 	msg = strings.TrimPrefix(msg, "unmarshal errors:\n  ")
-	if m := firstLine.FindStringSubmatch(msg); m != nil {
+	if m := firstLine().FindStringSubmatch(msg); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		line, msg = line+d.Line-1, msg[len(m[0]):]
 	}
-	msg = otherLines.ReplaceAllStringFunc(msg, func(s string) string {
-		n, _ := strconv.Atoi(otherLines.FindStringSubmatch(s)[1])
+	msg = otherLines().ReplaceAllStringFunc(msg, func(s string) string {
+		n, _ := strconv.Atoi(otherLines().FindStringSubmatch(s)[1])
 		return fmt.Sprintf("; line %d: ", n+d.Line-1)
 	})
 	return line, msg
 }
 
 // countedFromZero are the messages whose line the parser counts from 0, unlike its scanner.
-var countedFromZero = regexp.MustCompile(`^did not find expected (node content|key|'-' indicator|',' or|<)`)
+var countedFromZero = lazy.Regexp(`^did not find expected (node content|key|'-' indicator|',' or|<)`)
 
 // parserError finds the column too: that of the line's first character.
 func (d Document) parserError(err error) *Error {
@@ -137,7 +138,7 @@ func (d Document) parserError(err error) *Error {
 	if line == 0 {
 		return d.fail(d.Line, 1, "yaml", msg)
 	}
-	if countedFromZero.MatchString(msg) {
+	if countedFromZero().MatchString(msg) {
 		line++
 	}
 	lines := bytes.Split(d.Text, []byte("\n"))

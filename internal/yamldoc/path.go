@@ -1,11 +1,12 @@
 package yamldoc
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // Path leads from a document's root to a value, by keys and indices in the form "[0]".
@@ -23,8 +24,8 @@ func step(i int) string { return "[" + strconv.Itoa(i) + "]" }
 func ParsePath(s string) Path { return strings.Split(strings.ReplaceAll(s, "[", ".["), ".") }
 
 var (
-	index    = regexp.MustCompile(`^\[[0-9]+\]$`)
-	plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_-]*$`)
+	index    = lazy.Regexp(`^\[[0-9]+\]$`)
+	plainKey = lazy.Regexp(`^[A-Za-z_][A-Za-z0-9_-]*$`)
 )
 
 // String is a.b[0].c, with keys that hold other characters in brackets: metadata.labels["a.b/c"].
@@ -32,9 +33,9 @@ func (p Path) String() string {
 	var b strings.Builder
 	for _, step := range p {
 		switch {
-		case index.MatchString(step):
+		case index().MatchString(step):
 			b.WriteString(step)
-		case !plainKey.MatchString(step):
+		case !plainKey().MatchString(step):
 			b.WriteString("[" + strconv.Quote(step) + "]")
 		default:
 			if b.Len() > 0 {

@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/tegen-dev/tegen/internal/lazy"
 )
 
 // The limits of strict reading keep hostile input within bounded time and memory.
@@ -69,7 +70,7 @@ func isInvisible(r rune) bool {
 	return r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029
 }
 
-var unknownAnchor = regexp.MustCompile(`unknown anchor '(.*)' referenced`)
+var unknownAnchor = lazy.Regexp(`unknown anchor '(.*)' referenced`)
 
 // ParseStrict is Parse that refuses what would make a document mean something else to another reader of it: anchors,
 // tags, duplicate keys, numbers in other notations. Refused keys are left out of the tree and refused values are
@@ -141,7 +142,7 @@ func (d Document) directive() int {
 
 // strictError says what the parser's message leaves out: where an unknown alias stands, and that a tab is the reason.
 func (d Document) strictError(err *Error) *Error {
-	if alias := unknownAnchor.FindStringSubmatch(err.Msg); alias != nil {
+	if alias := unknownAnchor().FindStringSubmatch(err.Msg); alias != nil {
 		before, _, _ := bytes.Cut(d.Text, []byte("*"+alias[1]))
 		line, col := place(d.Text, len(before))
 		return d.fail(line+d.Line-1, col, "alias", noAlias(alias[1]))
@@ -245,7 +246,7 @@ func (s *strict) mapping(n *yaml.Node, depth int) {
 	n.Content = kept
 }
 
-var plainInt = regexp.MustCompile(`^-?(0|[1-9][0-9]{0,17})$`)
+var plainInt = lazy.Regexp(`^-?(0|[1-9][0-9]{0,17})$`)
 
 func (s *strict) scalar(n *yaml.Node) {
 	if at := strings.IndexFunc(n.Value, isBidi); at >= 0 { // written as an escape
@@ -256,7 +257,7 @@ func (s *strict) scalar(n *yaml.Node) {
 	var plain bool
 	switch KindOf(n) {
 	case Int:
-		plain = plainInt.MatchString(n.Value)
+		plain = plainInt().MatchString(n.Value)
 	case Float:
 		plain = json.Valid([]byte(n.Value)) && !strings.ContainsAny(n.Value, "eE")
 	default:

@@ -16,13 +16,9 @@ var inFull = []group{
 		horovod-mpijob-suspended/base mxnet-job-servers/base node-loss/base proxy-companion/base
 		suspend-checkpoint/base torchelastic-jobset-minimal/base torchelastic-pytorchjob/base
 		torchelastic-trainjob-minimal/base`},
-	{"the tests of tegen-rendezvous, another program, read the arguments and variables of every container of it", `
-		checkpoint-etcd/eks checkpoint-etcd/kind companion-c10d/base companion-elasticjob/base companion-etcd/base
-		companion-external-etcd/base companion-external-etcd-pods/base companion-jobset/base companion-pods/base
-		companion-pytorchjob/base launcher-tegen/base launcher-tegen-companion/base launcher-tegen-elasticjob/base
-		launcher-tegen-pods/base launcher-tegen-pytorchjob/base proxy-companion-etcd/base proxy-etcd/base
-		proxy-external/base real-spot-checkpoint/base roles-companion/base stop-signal/base suspend-checkpoint/eks
-		suspend-checkpoint/kind`},
+	{"one for each form of the companion and of the proxy", `
+		companion-c10d/base companion-elasticjob/base companion-etcd/base companion-external-etcd/base
+		companion-pods/base companion-pytorchjob/base proxy-companion-etcd/base proxy-etcd/base`},
 	{"one for each framework and target", `
 		jax-job-suspended/base jax-jobset-suspended/base jax-trainjob-suspended/base launcher-none/base
 		mpi-one-worker/base mpi-mpijob-image/base mxnet-job-full/base target-pods/base

@@ -8,12 +8,10 @@ MODULES := . rendezvous scheduler
 # $(call each,COMMAND) runs a command in each module and fails if one of them does.
 each = for module in $(MODULES); do (cd $$module && $(1)) || failed=1; done; exit $${failed:-0}
 
-# $(call gotest,MODULES,ARGUMENTS) runs tests of modules and lists at the end what was skipped, and why. The timeout is
-# for a machine at a load of 10. -vet=off, because vet analyzes all dependencies too: "make lint" runs the same
-# analyzers once, with the linter govet.
+# $(call gotest,MODULES,ARGUMENTS) runs tests of modules and lists at the end what was skipped, and why. The timeout of
+# a package, in the script, is for a machine at a load of 10. Nothing is vetted: "make lint" does so once.
 gotest = go tool -modfile=test/gotestsum.mod gotestsum --format $(FORMAT) --raw-command -- \
-	sh -c 'for module in $(1); do (cd $$module && go test -json -vet=off -timeout 60m $(2)) || failed=1; done; \
-	exit $${failed:-0}'
+	test/modules.sh "$(1)" $(2)
 FORMAT := pkgname
 
 # As the tests of real programs are run: a test's output is printed while it runs, so one package runs at a time.
@@ -38,7 +36,7 @@ build: ## Build bin/tegen, bin/tegen-fn, the function without arguments, and bin
 .PHONY: test
 test: ## Run the tests of all modules (about 6 minutes where nothing is built yet)
 	@echo "a package has its line when its tests are over; the first run compiles for minutes in silence"
-	$(call gotest,$(MODULES),-p $$((2 * $$(getconf _NPROCESSORS_ONLN))) ./...)
+	BESIDE=1 $(call gotest,$(MODULES),-p $$((2 * $$(getconf _NPROCESSORS_ONLN))) ./...)
 
 # The programs are built before any test's time runs.
 .PHONY: e2e

@@ -75,8 +75,8 @@ e2e-operators-lab: ## Do so with a control plane that it starts, and all that is
 	go run ./test/cluster/cmd/up --nodes 0 --operators $(OPERATORS) -- $(MAKE) e2e-operators
 
 .PHONY: proof
-proof: ## Run all tests there are, and print the tables of docs/proof.md with their results (hours; root on Debian 12)
-	go run ./test/proof $(if $(STEPS),-steps $(STEPS))
+proof: ## Run all tests, and print the tables of docs/proof.md with their results (hours; root on Debian 12)
+	go run ./test/proof $(if $(STEPS),-steps $(STEPS)) $(if $(WRITE),-write)
 
 .PHONY: e2e-kind
 e2e-kind: ## Run the same on a kind cluster (needs docker, kind, kubectl and root)
@@ -103,21 +103,21 @@ crds: ## Fetch the CRDs of other projects that the tests evaluate by, into a cac
 	go run ./test/upstream/cmd/fetch
 
 .PHONY: verify
-verify: ## Check formatting, modules and the schema, and every golden file with kubeconform and kube-score
+verify: ## Check formatting, modules and the schema, and every case with kubeconform and kube-score
 	@echo "verifying: the first run downloads and compiles the tools, which takes minutes and says nothing"
 	$(call each,go mod tidy -diff && go mod verify)
-	linter=$$(go tool -n -modfile=tools.mod golangci-lint) && $(call each,$$linter fmt --diff)
+	linter=$$(go tool -n -modfile=tools.mod golangci-lint) || exit 1; $(call each,$$linter fmt --diff)
 	$(TOOLS) cue vet ./schema
 	TEGEN_CONFORMANCE=1 go test -vet=off -count=1 ./test/conformance
 
 .PHONY: lint
 lint: ## Run the linters
 	@echo "linting: the first run downloads and compiles the linters, which takes minutes and says nothing"
-	linter=$$(go tool -n -modfile=tools.mod golangci-lint) && $(call each,$$linter run ./...)
+	linter=$$(go tool -n -modfile=tools.mod golangci-lint) || exit 1; $(call each,$$linter run ./...)
 
 .PHONY: fmt
 fmt: ## Format Go and CUE
-	linter=$$(go tool -n -modfile=tools.mod golangci-lint) && $(call each,$$linter fmt)
+	linter=$$(go tool -n -modfile=tools.mod golangci-lint) || exit 1; $(call each,$$linter fmt)
 	$(TOOLS) cue fmt ./schema
 
 fuzzing = go test $(1) -run '^$$' -fuzz $(2) -fuzzminimizetime 1x -fuzztime $(or $(FUZZTIME),10m)

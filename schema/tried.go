@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// Tried is how far what a target or a gang renders was tried. Everything is rendered, and compared with golden files.
+// Tried is how far what a target or a gang renders was tried. Everything is rendered and compared with golden files or
+// with digests.
 type Tried struct {
 	// Judge is what every golden object is held to: a release whose CustomResourceDefinitions, or whose API server,
 	// the tests ask.
@@ -97,10 +98,10 @@ var TriedGangs = map[string]Tried{
 }
 
 const triedHead = "\n## How far each was tried\n\n" +
-	"Every fixture is rendered and compared with a golden file. *Judged by* is the release whose definitions, or\n" +
-	"whose API server, every golden object is held to. *Run by* is the program that took the objects as they are,\n" +
-	"with the day: [proof.md](proof.md) says what was seen and what was not. Where no real node is named, KWOK\n" +
-	"played the pods.\n\n| framework | target | renders | judged by | run by |\n|---|---|---|---|---|\n"
+	"Every fixture is rendered and compared with a golden file or with digests. *Judged by* is the release whose\n" +
+	"definitions, or whose API server, every rendered object is checked against. *Run by* is the program that ran\n" +
+	"the objects as they are, with the day: [proof.md](proof.md) describes what was seen and what was not. If no\n" +
+	"real node is named, KWOK simulated the pods.\n\n| framework | target | renders | judged by | run by |\n|---|---|---|---|---|\n"
 
 // triedTable writes how far each target and each gang was tried.
 func triedTable(b *strings.Builder) {

@@ -52,7 +52,7 @@ func (t Target) Build(ctx context.Context, file string) error {
 		return err
 	}
 	stamp := "true"
-	if t.Unstamped || !isClone(t.Root) && !isClone(filepath.Dir(t.Root)) {
+	if t.Unstamped || !inClone(t.Root) {
 		stamp = "false" // of an archive of the sources nobody knows the commit
 	}
 	if file, err = filepath.Abs(file); err != nil {
@@ -76,9 +76,13 @@ func (t Target) Build(ctx context.Context, file string) error {
 	return nil
 }
 
-func isClone(dir string) bool {
-	_, err := os.Stat(filepath.Join(dir, ".git"))
-	return err == nil
+// inClone says whether a module is a clone of git, or a folder at the top of one whose root is a module too.
+func inClone(dir string) bool {
+	exists := func(elem ...string) bool {
+		_, err := os.Stat(filepath.Join(append([]string{dir}, elem...)...))
+		return err == nil
+	}
+	return exists(".git") || exists("..", ".git") && exists("..", "go.mod")
 }
 
 // Env is the environment of the go command: the caller's, less what would change the program. Of what is empty, the

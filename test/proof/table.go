@@ -9,13 +9,18 @@ import (
 // resultLine is what go test prints about a test that has ended.
 var resultLine = regexp.MustCompile(`(?m)^ *--- (PASS|FAIL|SKIP): (\S+)`)
 
-// collect adds the results of all tests of an output, by the names of the tests. A test that failed once has failed.
-func collect(results map[string]string, output string) {
+// collect adds the results of all tests of an output, by the names of the tests, and returns how many passed. A test
+// that failed once has failed.
+func collect(results map[string]string, output string) (passed int) {
 	for _, m := range resultLine.FindAllStringSubmatch(output, -1) {
+		if m[1] == "PASS" {
+			passed++
+		}
 		if results[m[2]] != "FAIL" {
 			results[m[2]] = m[1]
 		}
 	}
+	return passed
 }
 
 var inCode = regexp.MustCompile("`([^`]+)`")

@@ -49,6 +49,18 @@ func TestShared(t *testing.T) {
 	if read(t, "scheduler/config/default.yaml") != read(t, "internal/install/scheduler.yaml") {
 		t.Error("internal/install/scheduler.yaml is not scheduler/config/default.yaml: copy it")
 	}
+	for _, name := range []string{"golden.go", "transcripts.go"} {
+		if read(t, "rendezvous/internal/golden/"+name) != read(t, "scheduler/internal/golden/"+name) {
+			t.Errorf("internal/golden/%s differs between the modules: copy it", name)
+		}
+	}
+	for _, name := range []string{"command/command.go", "markdown/machine.go", "markdown/markdown.go"} {
+		for _, module := range modules[1:] {
+			if read(t, "bench/internal/"+name) != read(t, path.Join(module, "bench/internal", name)) {
+				t.Errorf("bench/internal/%s differs in %s: copy it", name, module)
+			}
+		}
+	}
 	ours, theirs := values(t, "internal/names/names.go"), values(t, "rendezvous/internal/names/names.go")
 	if len(theirs) < 3 {
 		t.Errorf("%d names are read of the rendezvous", len(theirs))

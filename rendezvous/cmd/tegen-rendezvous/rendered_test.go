@@ -172,8 +172,9 @@ func addControllers(t *testing.T, doc *yaml.Node, pod *renderedPod) {
 
 // TestRendered: what the manifests tell the program it understands, and what probes and Services ask of it is there.
 func TestRendered(t *testing.T) {
-	text := slices.Concat(tegen.Render(t), []byte("---\n"), tegen.Run(t, "install", "rendezvous",
-		"--clients", "training", "--image", "example.com/"+names.Rendezvous+":v1"))
+	text := slices.Concat(tegen.Render(t, "*"), []byte("---\n"), tegen.Render(t, "*", "--overlay=overlays/kind"),
+		[]byte("---\n"), tegen.Run(t, "install", "rendezvous", "--clients", "training",
+			"--image", "example.com/"+names.Rendezvous+":v1"))
 	seen := map[string]int{}
 	for _, pod := range renderedPods(t, text) {
 		for i, c := range slices.Concat(pod.Init, pod.Containers) {

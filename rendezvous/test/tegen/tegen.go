@@ -7,24 +7,18 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
-// Render returns the manifests of fixtures, by their names; of all valid ones if none is named.
-func Render(t testing.TB, fixtures ...string) []byte {
+// Render returns the manifests of the fixtures whose names match a pattern, with further arguments of 'tegen render'.
+func Render(t testing.TB, pattern string, args ...string) []byte {
 	t.Helper()
-	if len(fixtures) == 0 {
-		fixtures = []string{"*"}
+	files, err := filepath.Glob(filepath.Join(root(t), "fixtures", "valid", pattern+".yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no fixture %s: %v", pattern, err)
 	}
-	args := []string{"render"}
-	for _, name := range fixtures {
-		files, err := filepath.Glob(filepath.Join(root(t), "fixtures", "valid", name+".yaml"))
-		if err != nil || len(files) == 0 {
-			t.Fatalf("no fixture %s: %v", name, err)
-		}
-		args = append(args, files...)
-	}
-	return Run(t, args...)
+	return Run(t, slices.Concat([]string{"render"}, files, args)...)
 }
 
 // Run returns what a command of tegen prints.

@@ -101,7 +101,8 @@ const triedHead = "\n## How far each was tried\n\n" +
 	"Every fixture is rendered and compared with a golden file or with digests. *Judged by* is the release whose\n" +
 	"definitions, or whose API server, every rendered object is checked against. *Run by* is the program that ran\n" +
 	"the objects as they are, with the day: [proof.md](proof.md) describes what was seen and what was not. If no\n" +
-	"real node is named, KWOK simulated the pods.\n\n| framework | target | renders | judged by | run by |\n|---|---|---|---|---|\n"
+	"real node is named, KWOK simulated the pods.\n\n" +
+	"| framework | target | renders | judged by | run by |\n|---|---|---|---|---|\n"
 
 // triedTable writes how far each target and each gang was tried.
 func triedTable(b *strings.Builder) {

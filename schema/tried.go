@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// Tried is how far what a target or a gang renders was tried. Everything is rendered and compared with golden files or
-// with digests.
+// Tried is how far what a target or a gang renders was tried. Everything is rendered and compared with golden files.
 type Tried struct {
 	// Judge is what every golden object is held to: a release whose CustomResourceDefinitions, or whose API server,
 	// the tests ask.
@@ -98,10 +97,9 @@ var TriedGangs = map[string]Tried{
 }
 
 const triedHead = "\n## How far each was tried\n\n" +
-	"Every fixture is rendered and compared with a golden file or with digests. *Judged by* is the release whose\n" +
-	"definitions, or whose API server, every rendered object is checked against. *Run by* is the program that ran\n" +
-	"the objects as they are, with the day: [proof.md](proof.md) describes what was seen and what was not. If no\n" +
-	"real node is named, KWOK simulated the pods.\n\n" +
+	"Every fixture is rendered and compared with golden files. *Judged by* is the release whose definitions, or\n" +
+	"whose API server, all objects are checked against. *Run by* is the program that ran the objects as they are,\n" +
+	"with the day: [proof.md](proof.md) describes what was seen. Without a real node, KWOK simulated the pods.\n\n" +
 	"| framework | target | renders | judged by | run by |\n|---|---|---|---|---|\n"
 
 // triedTable writes how far each target and each gang was tried.

@@ -223,16 +223,6 @@ func (c *Cluster) Err() error {
 	}
 }
 
-// Process is the running program of a name, such as "kwok" or one that Run started; nil where there is none.
-func (c *Cluster) Process(name string) *Process {
-	for _, p := range c.processes() {
-		if p.name == name && p.alive() {
-			return p
-		}
-	}
-	return nil
-}
-
 // processes are all programs, in the order of their start.
 func (c *Cluster) processes() []*Process {
 	c.mu.Lock()

@@ -120,7 +120,7 @@ func (p *Process) Stop() error {
 		return nil
 	}
 	p.expected.Store(true)
-	if err := errors.Join(p.signal(syscall.SIGTERM), p.Resume()); err != nil { // a paused program hears nothing
+	if err := errors.Join(p.signal(syscall.SIGTERM), p.signal(resumeSignal)); err != nil { // a paused one hears nothing
 		return err
 	}
 	select {
@@ -144,12 +144,6 @@ func (p *Process) Kill() error {
 		return fmt.Errorf("%s (process %d) still runs %v after it was killed", p.name, p.Pid(), killGrace)
 	}
 }
-
-// Pause keeps the process from running until Resume. It takes part in nothing meanwhile: what it watches moves on.
-func (p *Process) Pause() error { return p.signal(pauseSignal) }
-
-// Resume lets a paused process run on.
-func (p *Process) Resume() error { return p.signal(resumeSignal) }
 
 func (p *Process) signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {

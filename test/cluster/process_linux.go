@@ -11,8 +11,8 @@ func diesWithUs() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
 
-// The signals that pause a program and let it run on.
-const pauseSignal, resumeSignal = syscall.SIGSTOP, syscall.SIGCONT
+// resumeSignal lets a program run on that was paused, as a user of command up may do.
+const resumeSignal = syscall.SIGCONT
 
 // tryLock takes the lock of an open file, which ends with the file or the process; false says that another has it.
 func tryLock(file *os.File) (bool, error) {

@@ -11,7 +11,7 @@ import (
 func diesWithUs() *syscall.SysProcAttr { return nil }
 
 // Not every system has those of Linux.
-const pauseSignal, resumeSignal = syscall.SIGTERM, syscall.SIGTERM
+const resumeSignal = syscall.SIGTERM
 
 // Two builds at once waste time and harm nothing: each renames a whole file into place.
 func tryLock(*os.File) (bool, error) { return true, nil }

@@ -99,7 +99,7 @@ func (p *Process) Stop() error {
 	if p == nil {
 		return nil
 	}
-	if err := errors.Join(p.signal(syscall.SIGTERM), p.Resume()); err != nil { // a paused program hears nothing
+	if err := p.signal(syscall.SIGTERM); err != nil {
 		return err
 	}
 	select {
@@ -122,12 +122,6 @@ func (p *Process) Kill() error {
 		return fmt.Errorf("%s (process %d) still runs %v after it was killed", p.name, p.Pid(), killGrace)
 	}
 }
-
-// Pause keeps the process from running until Resume. It takes part in nothing meanwhile: what it watches moves on.
-func (p *Process) Pause() error { return p.signal(pauseSignal) }
-
-// Resume lets a paused process run on.
-func (p *Process) Resume() error { return p.signal(resumeSignal) }
 
 func (p *Process) signal(s os.Signal) error {
 	if err := p.cmd.Process.Signal(s); err != nil && !errors.Is(err, os.ErrProcessDone) {

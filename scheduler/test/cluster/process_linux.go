@@ -6,6 +6,3 @@ import "syscall"
 func diesWithUs() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 }
-
-// The signals that pause a program and let it run on.
-const pauseSignal, resumeSignal = syscall.SIGSTOP, syscall.SIGCONT

@@ -51,6 +51,19 @@ func fitting(t *testing.T, template string, objects ...string) (int64, string) {
 	return count, strings.Join(claims.notes, "; ")
 }
 
+// refusal is why node a has no devices for a pod with claims of a template.
+func refusal(t *testing.T, template string, objects ...string) string {
+	t.Helper()
+	p := New([]*Job{of(t, "resources: {cpu: 1m, memory: 1Mi, claims: [fabric]}, workers: {replicas: 1}")})
+	read := inventory(t, append([]string{cpuNode("a"), gpuClass, template}, objects...)...)
+	claims := read.devices.claimsOf(p.Jobs[0].PodSets[0].pod, nil)
+	count, why := read.devices.room(read.nodes[0].Node, claims.own, 9)
+	if count > 0 || len(claims.notes) > 0 {
+		t.Errorf("%d pods, want none; notes %q", count, claims.notes)
+	}
+	return strings.Join(why, "; ")
+}
+
 // TestAllocate: what decides about the devices of a claim beside its class.
 func TestAllocate(t *testing.T) {
 	t.Parallel()
@@ -158,6 +171,7 @@ func newer(slice string) string { return strings.Replace(slice, "generation: 1",
 func TestSelectors(t *testing.T) {
 	t.Parallel()
 	const device = "{name: a, attributes: {model: {string: H100}, gpu.example.com/cores: {int: 8}, " +
+		"smallest: {int: -9223372036854775808}, " +
 		"other.example.com/nvlink: {bool: true}, driverVersion: {version: 10.2.0}}, capacity: {memory: {value: 80Gi}}}"
 	short := strings.NewReplacer("A.", `device.attributes["gpu.example.com"].`, "C.",
 		"device.capacity['gpu.example.com'].", "O.", "device.attributes['other.example.com'].")
@@ -168,6 +182,10 @@ func TestSelectors(t *testing.T) {
 		"!(A.model == 'H100') || O.nvlink":                     true,
 		"A.cores < 8 || A.cores > 8":                           false,
 		"A.cores == -8":                                        false,
+		"-A.cores == -8 && -(-8) == 8":                         true,
+		"A.smallest < 1 && !(A.smallest > 1)":                  true,
+		"8 > A.smallest && 9223372036854775807 > -2":           true,
+		"!!O.nvlink && !(!O.nvlink)":                           true,
 		"device.attributes['gpu.example.com']['cores'] <= 8":   true,
 		"A.model.lowerAscii().matches('^h[0-9]+$')":            true,
 		"A.model.startsWith('H') && A.model.endsWith('00')":    true,
@@ -205,16 +223,32 @@ func TestUnsupported(t *testing.T) {
 		return requesting(selecting(t, expression)), "the selector " + expression + " (" + why + ")"
 	}
 	const syntax = "its syntax is not supported"
+	const hasField = "the operand of has must be a field, as in has(device.attributes['d'].name)"
 	for _, c := range [][]string{
 		pair(selector("'model' in device.attributes['d']", syntax)),
 		pair(selector("device.driver == 'a' ? true : false", syntax)),
-		pair(selector("device.driver + 'a' == 'b'", syntax)),
+		pair(selector("device.driver + 'a' == 'b'", "_+_ is not supported")),
 		pair(selector("device.driver ==", syntax)),
 		pair(selector("device.driver == 'a", "a string in it is not supported")),
 		pair(selector("true // always", "comments and strings of several lines are not supported")),
 		pair(selector("device.attributes['d'].n == 1.5", "null and numbers with a point are not supported")),
-		pair(selector("size(device.driver) == 1", "the function size is not supported")),
-		pair(selector("cel.bind(a, true, a)", "the function bind is not supported")),
+		pair(selector("size(device.driver) == 1", "size(_) is not supported")),
+		pair(selector("cel.bind(a, true, a)", "_.bind(_, _, _) is not supported")),
+		pair(selector("semver('v1.2', true) == semver('1.2.0')", "semver(_, _) is not supported")),
+		pair(selector("quantity('1', true) == quantity('1')", "quantity(_, _) is not supported")),
+		pair(selector("device.driver.lowerAscii('a') == 'a'", "_.lowerAscii(_) is not supported")),
+		pair(selector("device.driver.startsWith()", "_.startsWith() is not supported")),
+		pair(selector("'1'.quantity() == quantity('1')", "_.quantity() is not supported")),
+		pair(selector("matches('a', 'b')", "matches(_, _) is not supported")),
+		pair(selector("lowerAscii('a') == 'a'", "lowerAscii(_) is not supported")),
+		pair(selector("+1 == 1", "+_ is not supported")),
+		pair(selector("<1", "<_ is not supported")),
+		pair(selector("has(true)", hasField)),
+		pair(selector("has(device.driver == 'a')", hasField)),
+		pair(selector("has(device.attributes['d']['n'])", hasField)),
+		pair(selector("has(device.allowMultipleAllocations)",
+			"only driver, attributes and capacity of a device are supported")),
+		pair(selector("has()", "has() is not supported")),
 		pair(selector("device.allowMultipleAllocations",
 			"only driver, attributes and capacity of a device are supported")),
 		pair(requesting(", allocationMode: Some"), "the allocation mode Some"),
@@ -235,23 +269,52 @@ func pair(first, second string) []string { return []string{first, second} }
 // TestSelectorErrors: a device for which an expression has no value is an error, as it is in kube-scheduler.
 func TestSelectorErrors(t *testing.T) {
 	t.Parallel()
+	const mismatch = "an operator or a function does not fit the type of its operand"
+	const regexp = "error parsing regexp: missing closing ): `(`"
+	const noModel = "no such key: attributes d model"
 	for expression, want := range map[string]string{
-		"device.attributes['d'].model == 'H100'":      "no such key: attributes d model",
+		"device.attributes['d'].model == 'H100'":      noModel,
+		"!device.attributes['d'].model":               noModel,
+		"-device.attributes['d'].model == 1":          noModel,
+		"!(device.attributes['d'].model == 'H100')":   noModel,
 		"device.capacity['d'].memory == quantity('')": "no such key: capacity d memory",
-		"device.driver":              "an operator or a function does not fit the type of its operand",
-		"device.driver > 1":          "an operator or a function does not fit the type of its operand",
-		"device.driver && true":      "an operator or a function does not fit the type of its operand",
-		"!device.driver":             "an operator or a function does not fit the type of its operand",
-		"device.driver.matches(1)":   "an operator or a function does not fit the type of its operand",
-		"device.driver.matches('(')": "error parsing regexp: missing closing ): `(`",
+		"device.driver":                                 mismatch,
+		"device.driver > 1":                             mismatch,
+		"!(device.driver > 1)":                          mismatch,
+		"device.driver && true":                         mismatch,
+		"!(device.driver && true)":                      mismatch,
+		"!device.driver":                                mismatch,
+		"!(O.odd == semver('1.0.0'))":                   "No Major.Minor.Patch elements found",
+		"quantity('1') < quantity('2')":                 mismatch,
+		"!(semver('1.0.0') >= semver('2.0.0'))":         mismatch,
+		"-O.smallest == 1":                              "integer overflow",
+		"!device.driver.startsWith(1)":                  mismatch,
+		"!(O.odd != 'x' && O.none)":                     "no such key: attributes other.example.com none",
+		"!1":                                            mismatch,
+		"-true":                                         mismatch,
+		"-device.driver == 1":                           mismatch,
+		"device.driver.matches(1)":                      mismatch,
+		"!device.driver.matches(1)":                     mismatch,
+		"device.driver.matches('(')":                    regexp,
+		"!device.driver.matches('(')":                   regexp,
+		"!!device.driver.matches('(')":                  regexp,
+		"!(false || device.driver.matches('('))":        regexp,
+		"!quantity('1').isLessThan(semver('1.0.0'))":    mismatch,
+		"!quantity('1').isGreaterThan(1)":               mismatch,
+		"-quantity('1').compareTo(semver('1.0.0')) < 1": mismatch,
+		"!(1).isLessThan(2)":                            mismatch,
+		"!semver('1.0.0').isLessThan(semver('1'))":      "No Major.Minor.Patch elements found",
+		"!(semver('1') == semver('1'))":                 "No Major.Minor.Patch elements found",
+		"!semver('1.0.0').isLessThan(O.odd)":            "No Major.Minor.Patch elements found",
+		"!O.odd.isLessThan(semver('1.0.0'))":            "No Major.Minor.Patch elements found",
 	} {
-		p := New([]*Job{of(t, "resources: {cpu: 1m, memory: 1Mi, claims: [fabric]}, workers: {replicas: 1}")})
-		read := inventory(t, cpuNode("a"), gpuClass, requesting(selecting(t, expression)), offering("{name: a}"))
-		claims := read.devices.claimsOf(p.Jobs[0].PodSets[0].pod, nil)
-		_, why := read.devices.room(read.nodes[0].Node, claims.own, 9)
+		expression = strings.ReplaceAll(expression, "O.", "device.attributes['other.example.com'].")
 		want = "claim ml/fabric, request r: the selector " + expression + ", device a: " + want
-		if len(why) != 1 || why[0] != want {
-			t.Errorf("%q, want %q", why, want)
+		got := refusal(t, requesting(selecting(t, expression)),
+			offering("{name: a, attributes: {other.example.com/odd: {version: x}, other.example.com/smallest: "+
+				"{int: -9223372036854775808}}}"))
+		if got != want {
+			t.Errorf("%q, want %q", got, want)
 		}
 	}
 }

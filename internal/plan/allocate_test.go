@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	resourcev1 "k8s.io/api/resource/v1"
 )
 
 // offering is a ResourceSlice of node a with some devices.
@@ -89,8 +91,13 @@ func TestAllocate(t *testing.T) {
 			"{deviceClassName: gpu.example.com}}], constraints: [{" + constraint + "}]}")
 	}
 	rooted := selecting(t, "device.attributes['gpu.example.com'].root == 'p'")
+	laterChoice := claiming("{requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}, {name: s, exactly: " +
+		"{deviceClassName: gpu.example.com" + rooted + "}}]}")
 	counters := strings.Replace(offeringTwice(""), "devices: []",
 		"sharedCounters: [{name: g, counters: {memory: {value: 40Gi}}}]", 1)
+	const consumes = "consumesCounters: [{counterSet: g, counters: {memory: {value: 20Gi}}}], attributes"
+	rootedParts := strings.ReplaceAll(roots("p", "q"), "attributes", consumes)
+	rootedParts = strings.Replace(rootedParts, "Count: 1", "Count: 2", 1)
 	parts := offeringTwice(fmt.Sprintf(part+part+part, "a", "b", "c"))
 	for name, c := range map[string]struct {
 		template string
@@ -132,12 +139,20 @@ func TestAllocate(t *testing.T) {
 		"a root of one": {
 			both("matchAttribute: gpu.example.com/root, requests: [r]"), []string{roots("p", "q")}, 1,
 		},
-		"no such attribute": {both("matchAttribute: gpu.example.com/other"), []string{roots("p", "p")}, 0},
-		"a choice for the later request": {
-			claiming("{requests: [{name: r, exactly: {deviceClassName: gpu.example.com}}, {name: s, exactly: " +
-				"{deviceClassName: gpu.example.com" + rooted + "}}]}"), []string{roots("p", "q")}, 1,
+		"no such attribute":              {both("matchAttribute: gpu.example.com/other"), []string{roots("p", "p")}, 0},
+		"a choice for the later request": {laterChoice, []string{roots("p", "q")}, 1},
+		"a partition for the later request": {
+			laterChoice, []string{rootedParts, counters}, 1,
 		},
 		"partitions": {requesting(""), []string{parts, counters}, 2},
+		"partitions of different sizes": {
+			requesting(""), []string{strings.Replace(parts, "15Gi", "41Gi", 1), counters}, 2,
+		},
+		"values of different types": {
+			both("matchAttribute: gpu.example.com/root"),
+			[]string{strings.Replace(roots("1.0.0", "1.0.1", "1.0.0"), "string: 1.0.1", "version: 1.0.0", 1)},
+			1,
+		},
 		"a partition is taken": {
 			requesting(""), []string{parts, counters, strings.Replace(held("a", 2), "gpu-2", "c", 1)}, 1,
 		},
@@ -249,6 +264,7 @@ func TestUnsupported(t *testing.T) {
 		pair(selector("has(device.allowMultipleAllocations)",
 			"only driver, attributes and capacity of a device are supported")),
 		pair(selector("has()", "has() is not supported")),
+		pair(claiming("{requests: [{name: r}]}"), "a request that is neither exactly nor firstAvailable"),
 		pair(selector("device.allowMultipleAllocations",
 			"only driver, attributes and capacity of a device are supported")),
 		pair(requesting(", allocationMode: Some"), "the allocation mode Some"),
@@ -315,6 +331,153 @@ func TestSelectorErrors(t *testing.T) {
 				"{int: -9223372036854775808}}}"))
 		if got != want {
 			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}
+
+// many repeats the format of a device, each time with the next number.
+func many(count int, format string) string {
+	var all []string
+	for i := range count {
+		all = append(all, fmt.Sprintf(format, i))
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestRefusedCounts: a count that no claim can have is refused before the search, with the reason.
+func TestRefusedCounts(t *testing.T) {
+	t.Parallel()
+	const (
+		tooFew = "the count %d is less than 1; use 1 or more"
+		plain  = "{name: d%[1]d}"
+		// The search skips no device of these.
+		distinct = "{name: gGPU-%[1]d, consumesCounters: [{counterSet: gGPU, counters: {memory: {value: 1%03[1]dKi}}}]}"
+		limit    = "claim ml/fabric: its requests need more than 32 devices, the limit of a claim; use several claims"
+		huge     = ", count: 9223372036854775807"
+		one      = "{name: %s, %s: {deviceClassName: gpu.example.com%s}}"
+	)
+	exactly := func(name, more string) string { return fmt.Sprintf(one, name, "exactly", more) }
+	option := func(name string, count int) string {
+		return fmt.Sprintf("{name: %s, deviceClassName: gpu.example.com, count: %d}", name, count)
+	}
+	requests := func(list ...string) string { return claiming("{requests: [" + strings.Join(list, ", ") + "]}") }
+	for name, c := range map[string]struct{ template, want string }{
+		"negative":    {requesting(", count: -1"), "claim ml/fabric, request r: " + fmt.Sprintf(tooFew, -1)},
+		"33":          {requesting(", count: 33"), limit},
+		"huge":        {requesting(huge), limit},
+		"all of 40":   {requesting(", allocationMode: All"), limit},
+		"a sum of 33": {requests(exactly("r", ", count: 16"), exactly("s", ", count: 17")), limit},
+		"a huge sum":  {requests(exactly("r", huge), exactly("s", huge), exactly("u", "")), limit},
+		"alternatives that are all too large": {
+			requests("{name: r, firstAvailable: ["+option("a", 33)+", "+option("b", 30)+"]}",
+				exactly("s", ", count: 3")),
+			limit,
+		},
+		"a negative alternative": {
+			requests("{name: r, firstAvailable: [" + option("a", -3) + ", " + option("b", 1) + "]}"),
+			"claim ml/fabric, request r: " + fmt.Sprintf(tooFew, -3),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := refusal(t, c.template, offering(many(40, plain))); got != c.want {
+				t.Errorf("%q, want %q", got, c.want)
+			}
+		})
+	}
+	for name, template := range map[string]string{
+		"32":          requesting(", count: 32"),
+		"a sum of 32": requests(exactly("r", ", count: 15"), exactly("s", ", count: 17")),
+		"a count of zero, which the API server replaces by 1": requests(exactly("r", ", count: 0"),
+			exactly("s", ", count: 31")),
+		"a smaller alternative": requests("{name: r, firstAvailable: ["+option("a", 20)+", "+option("b", 12)+"]}",
+			exactly("s", ", count: 20")),
+		"a huge alternative": requests("{name: r, firstAvailable: [{name: a, deviceClassName: gpu.example.com"+huge+
+			"}, "+option("b", 12)+"]}", exactly("s", ", count: 20")),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, notes := fitting(t, template, partitions(2, distinct)...); got != 1 || notes != "" {
+				t.Errorf("%d pods, want 1; notes %s", got, notes)
+			}
+		})
+	}
+}
+
+// partitions is a pool of GPUs with 25 possible partitions each. The memory of a GPU suffices for two of them.
+func partitions(gpus int, format string) []string {
+	var counters, devices []string
+	for g := range gpus {
+		counters = append(counters, fmt.Sprintf("{name: g%d, counters: {memory: {value: 80Gi}}}", g))
+		devices = append(devices, many(25, strings.ReplaceAll(format, "GPU", fmt.Sprint(g))))
+	}
+	return []string{
+		offeringTwice(strings.Join(devices, ", ")),
+		strings.Replace(offeringTwice(""), "devices: []", "sharedCounters: ["+strings.Join(counters, ", ")+"]", 1),
+	}
+}
+
+// TestEqualDevices: a search that fails for one device skips those equal to it, so that it ends within its steps
+// although the combinations are too many to try.
+func TestEqualDevices(t *testing.T) {
+	t.Parallel()
+	const (
+		part = "{name: gGPU-%[1]d, attributes: {uuid: {string: gGPU-%[1]d}}, " +
+			"consumesCounters: [{counterSet: gGPU, counters: {memory: {value: 40Gi}}}]}"
+	)
+	cores := func(each int) []string {
+		var all []string
+		for root := range 4 {
+			for i := range each {
+				all = append(all, fmt.Sprintf("{name: d%d-%d, attributes: {gpu.example.com/root: {string: r%d}, "+
+					"gpu.example.com/id: {int: %d}}}", root, i, root, i))
+			}
+		}
+		return []string{offering(strings.Join(all, ", "))}
+	}
+	rooted := claiming("{requests: [{name: r, exactly: {deviceClassName: gpu.example.com, count: 15}}, {name: s, " +
+		"exactly: {deviceClassName: gpu.example.com, count: 15}}], constraints: " +
+		"[{matchAttribute: gpu.example.com/root}]}")
+	odd := selecting(t, "device.attributes['gpu.example.com'].id == 3")
+	for name, c := range map[string]struct {
+		template string
+		objects  []string
+		want     int64
+	}{
+		"partitions":                    {requesting(", count: 16"), partitions(8, part), 1},
+		"too few partitions":            {requesting(", count: 17"), partitions(8, part), 0},
+		"a pod more":                    {requesting(", count: 3"), partitions(8, part), 5},
+		"a common attribute":            {rooted, cores(30), 4},
+		"a common attribute of too few": {rooted, cores(29), 0},
+		"equal for the earlier requests": {
+			claiming("{requests: [{name: r, exactly: {deviceClassName: gpu.example.com, count: 24}}, " +
+				"{name: s, exactly: {deviceClassName: gpu.example.com, count: 4" + odd + "}}]}"), cores(7), 1,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got, notes := fitting(t, c.template, c.objects...); got != c.want || notes != "" {
+				t.Errorf("%d pods, want %d; notes %s", got, c.want, notes)
+			}
+			if c.want == 0 {
+				if got := refusal(t, c.template, c.objects...); strings.Contains(got, "too many combinations") {
+					t.Error(got)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkSteps measures a search that tries as many combinations as it may: none of 200 partitions equals another.
+func BenchmarkSteps(b *testing.B) {
+	const part = "{name: gGPU-%[1]d, consumesCounters: [{counterSet: gGPU, counters: {memory: {value: 40%03[1]dMi}}}]}"
+	objects := append([]string{cpuNode("a"), gpuClass, requesting(", count: 17")}, partitions(8, part)...)
+	read := inventory(b, objects...)
+	claim := &resourcev1.ResourceClaim{Spec: *read.devices.templates["ml/fabric"]}
+	for b.Loop() {
+		_, _, err := read.devices.allocate(read.nodes[0].Node, []*resourcev1.ResourceClaim{claim})
+		if err == nil || !strings.Contains(err.Error(), "too many combinations") {
+			b.Fatal(err)
 		}
 	}
 }

@@ -8,24 +8,33 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 )
 
 // offer is a device of a pool that a node can reach.
 type offer struct {
 	*resourcev1.Device
-	id   deviceID
-	pool *pool
+	id       deviceID
+	used     bool // by a claim, or by a choice of the search
+	consumes []consumption
+	kind     string // describes all that the search depends on: devices of the same kind can replace each other
+}
+
+// consumption is what a device needs of a counter that the partitions of a device share.
+type consumption struct {
+	free   *resource.Quantity // of the counter, less what the used devices consume
+	amount resource.Quantity
 }
 
 // request is a request of a claim, or one alternative of it.
 type request struct {
 	resourcev1.ExactDeviceRequest
 	claim  *resourcev1.ResourceClaim
-	name   string // of the request
-	option string // name of the alternative, "" without alternatives
-	count  int
-	offers []*offer // that match the selectors
+	name   string   // of the request
+	option string   // name of the alternative, "" without alternatives
+	later  int64    // fewest devices that the later requests of the claim need
+	offers []*offer // that match the selectors and are free
 }
 
 // choice is a device that a search gave to a request.
@@ -36,7 +45,6 @@ type choice struct {
 
 // search tries devices for requests until all constraints are satisfied.
 type search struct {
-	*devices
 	chosen []choice
 	steps  int
 }
@@ -53,17 +61,13 @@ func (ds *devices) allocate(n *corev1.Node, claims []*resourcev1.ResourceClaim) 
 	}
 	var wanted [][]*request
 	for _, c := range claims {
-		for i := range c.Spec.Devices.Requests {
-			list := alternatives(c, &c.Spec.Devices.Requests[i])
-			for _, r := range list {
-				if err := ds.match(r, offers, complete); err != nil {
-					return nil, false, fmt.Errorf("claim %s/%s, request %s: %w", c.Namespace, c.Name, r.name, err)
-				}
-			}
-			wanted = append(wanted, list)
+		list, err := ds.wanted(c, offers, complete)
+		if err != nil {
+			return nil, false, err
 		}
+		wanted = append(wanted, list...)
 	}
-	s := &search{devices: ds}
+	s := &search{}
 	ok := s.all(wanted)
 	if s.steps > maxSteps {
 		return nil, false, errors.New("its claims allow too many combinations of devices to try them all")
@@ -75,6 +79,31 @@ func (ds *devices) allocate(n *corev1.Node, claims []*resourcev1.ResourceClaim) 
 		}
 	}
 	return ids, ok, nil
+}
+
+// wanted are the requests of a claim, each with its alternatives. A claim that needs more devices than the API allows
+// is an error here, because a search would try all combinations in vain.
+func (ds *devices) wanted(c *resourcev1.ResourceClaim, offers []*offer, complete bool) ([][]*request, error) {
+	requests := c.Spec.Devices.Requests
+	all := make([][]*request, len(requests))
+	var least int64
+	for i := len(requests) - 1; i >= 0; i-- {
+		all[i] = alternatives(c, &requests[i])
+		fewest := int64(resourcev1.AllocationResultsMaxSize + 1) // larger counts could overflow the sum
+		for _, r := range all[i] {
+			if err := ds.match(r, offers, complete); err != nil {
+				return nil, fmt.Errorf("claim %s/%s, request %s: %w", c.Namespace, c.Name, r.name, err)
+			}
+			r.later = least
+			fewest = min(fewest, r.Count)
+		}
+		least += fewest
+	}
+	if least > resourcev1.AllocationResultsMaxSize {
+		return nil, fmt.Errorf("claim %s/%s: its requests need more than %d devices, the limit of a claim; use "+
+			"several claims", c.Namespace, c.Name, resourcev1.AllocationResultsMaxSize)
+	}
+	return all, nil
 }
 
 // offered lists the devices that a node can reach. It is not complete if a pool lacks slices: a driver is changing it.
@@ -90,18 +119,72 @@ func (ds *devices) offered(n *corev1.Node) (all []*offer, complete bool, err err
 			complete = false
 			continue
 		}
+		free := p.counters()
 		for _, s := range p.slices {
 			for i := range s.Spec.Devices {
-				d := &s.Spec.Devices[i]
-				if ok, err := reaches(n, &s.Spec, d); err != nil {
+				o := ds.offer(&s.Spec, &s.Spec.Devices[i], free)
+				if ok, err := reaches(n, &s.Spec, o.Device); err != nil {
 					return nil, false, fmt.Errorf("ResourceSlice %s: %w", s.Name, err)
-				} else if ok && len(d.BindingConditions) == 0 {
-					all = append(all, &offer{d, deviceID{s.Spec.Driver, s.Spec.Pool.Name, d.Name}, p})
+				} else if ok && len(o.BindingConditions) == 0 {
+					all = append(all, o)
 				}
 			}
 		}
 	}
 	return all, complete, nil
+}
+
+// counters are what partitions share, by the names of the set and of the counter.
+type counters map[[2]string]*resource.Quantity
+
+func (p *pool) counters() counters {
+	all := counters{}
+	for _, s := range p.slices {
+		for _, set := range s.Spec.SharedCounters {
+			for name, counter := range set.Counters {
+				all[[2]string{set.Name, name}] = new(counter.Value.DeepCopy())
+			}
+		}
+	}
+	return all
+}
+
+// offer makes an offer of a device, and takes what it consumes from the counters if a claim has it already.
+func (ds *devices) offer(s *resourcev1.ResourceSliceSpec, d *resourcev1.Device, shared counters) *offer {
+	o := &offer{Device: d, id: deviceID{s.Driver, s.Pool.Name, d.Name}}
+	for _, set := range d.ConsumesCounters {
+		for name, counter := range set.Counters {
+			free := shared[[2]string{set.CounterSet, name}]
+			if free == nil {
+				free = &resource.Quantity{} // of a counter that does not exist
+			}
+			o.consumes = append(o.consumes, consumption{free, counter.Value})
+		}
+	}
+	if o.consumes != nil {
+		o.kind = fmt.Sprint(s.Driver, s.Pool.Name, d.ConsumesCounters)
+	}
+	if o.used = ds.taken[o.id]; o.used {
+		o.consume()
+	}
+	return o
+}
+
+// consume takes what a device needs from the counters, and reports whether they suffice.
+func (o *offer) consume() bool {
+	ok := true
+	for _, c := range o.consumes {
+		c.free.Sub(c.amount)
+		ok = ok && c.free.Sign() >= 0
+	}
+	return ok
+}
+
+// restore undoes consume.
+func (o *offer) restore() {
+	for _, c := range o.consumes {
+		c.free.Add(c.amount)
+	}
 }
 
 // reaches reports whether a node has access to a device of a slice.
@@ -166,11 +249,24 @@ func (ds *devices) match(r *request, offers []*offer, complete bool) error {
 	if r.offers, err = selected(slices.Concat(class.Spec.Selectors, r.Selectors), offers); err != nil {
 		return err
 	}
-	r.count = int(r.Count)
 	if r.AllocationMode == resourcev1.DeviceAllocationModeAll {
-		r.count = max(1, len(r.offers))
+		r.Count = max(1, int64(len(r.offers)))
 		if !complete {
 			r.offers = nil
+		}
+	}
+	if r.Count < 1 {
+		return fmt.Errorf("the count %d is less than 1; use 1 or more", r.Count)
+	}
+	blocks := func(taint resourcev1.DeviceTaint) bool { return !toleratesDevice(r.Tolerations, &taint) }
+	r.offers = slices.DeleteFunc(slices.Clone(r.offers), func(o *offer) bool {
+		return o.used && !r.admin() || slices.ContainsFunc(o.Taints, blocks)
+	})
+	for _, o := range r.offers {
+		o.kind += fmt.Sprintf("; %p", r)
+		for i := range r.claim.Spec.Devices.Constraints {
+			value, _ := matched(&r.claim.Spec.Devices.Constraints[i], o)
+			o.kind += fmt.Sprintf(" %T %#v", value, value)
 		}
 	}
 	return nil
@@ -182,7 +278,13 @@ func (s *search) all(wanted [][]*request) bool {
 		return true
 	}
 	for _, r := range wanted[0] {
-		if s.some(r, r.count, r.offers, wanted[1:]) {
+		left := resourcev1.AllocationResultsMaxSize - r.later
+		for _, c := range s.chosen {
+			if c.by.claim == r.claim {
+				left--
+			}
+		}
+		if r.Count <= left && s.some(r, r.Count, r.offers, wanted[1:]) {
 			return true
 		}
 	}
@@ -190,83 +292,60 @@ func (s *search) all(wanted [][]*request) bool {
 }
 
 // some gives count of the offers to a request, and then devices to the other requests.
-func (s *search) some(r *request, count int, offers []*offer, others [][]*request) bool {
+func (s *search) some(r *request, count int64, offers []*offer, others [][]*request) bool {
 	if count == 0 {
 		return s.all(others)
 	}
-	for i, o := range offers {
-		s.steps++
-		if s.steps > maxSteps || len(offers)-i < count {
-			return false
-		}
-		if !s.allows(r, o) {
+	for int64(len(offers)) >= count {
+		o := offers[0]
+		offers = offers[1:]
+		if o.used && !r.admin() {
 			continue
 		}
-		s.chosen = append(s.chosen, choice{o, r})
-		if s.some(r, count-1, offers[i+1:], others) {
-			return true
+		if s.steps++; s.steps > maxSteps {
+			return false
 		}
-		s.chosen = s.chosen[:len(s.chosen)-1]
+		if s.choose(r, o) {
+			if s.some(r, count-1, offers, others) {
+				return true
+			}
+			s.undo()
+		}
+		// Devices of the same kind would fail as well: in a solution with one of them, this device could replace it.
+		same := func(other *offer) bool { return other.kind == o.kind }
+		if slices.ContainsFunc(offers, same) {
+			offers = slices.DeleteFunc(slices.Clone(offers), same)
+		}
 	}
 	return false
 }
 
-// allows reports whether a request can have a device beside those that were chosen before.
-func (s *search) allows(r *request, o *offer) bool {
-	if !r.admin() && (s.used(o.id) || !s.countersSuffice(o)) {
-		return false
-	}
-	for i := range o.Taints {
-		if !toleratesDevice(r.Tolerations, &o.Taints[i]) {
+// choose gives a device to a request, if the request can have it beside those that were chosen before.
+func (s *search) choose(r *request, o *offer) bool {
+	for i := range r.claim.Spec.Devices.Constraints {
+		if !s.satisfies(&r.claim.Spec.Devices.Constraints[i], r, o) {
 			return false
 		}
 	}
-	size := 0
-	for _, c := range s.chosen {
-		if c.by.claim == r.claim {
-			size++
+	if !r.admin() {
+		if !o.consume() {
+			o.restore()
+			return false
 		}
+		o.used = true
 	}
-	return size < resourcev1.AllocationResultsMaxSize &&
-		!slices.ContainsFunc(r.claim.Spec.Devices.Constraints, func(c resourcev1.DeviceConstraint) bool {
-			return !s.satisfies(&c, r, o)
-		})
-}
-
-// used reports whether a device belongs to a claim.
-func (s *search) used(id deviceID) bool {
-	return s.taken[id] || slices.ContainsFunc(s.chosen, func(c choice) bool { return c.id == id && !c.by.admin() })
-}
-
-// countersSuffice reports whether the counters that partitions of a device share allow one more partition.
-func (s *search) countersSuffice(o *offer) bool {
-	for _, set := range o.ConsumesCounters {
-		for name, counter := range set.Counters {
-			free := counter.Value.DeepCopy()
-			free.Neg()
-			for _, slice := range o.pool.slices {
-				for _, shared := range slice.Spec.SharedCounters {
-					if shared.Name == set.CounterSet {
-						free.Add(shared.Counters[name].Value)
-					}
-				}
-				for _, d := range slice.Spec.Devices {
-					if !s.used(deviceID{slice.Spec.Driver, slice.Spec.Pool.Name, d.Name}) {
-						continue
-					}
-					for _, consumed := range d.ConsumesCounters {
-						if consumed.CounterSet == set.CounterSet {
-							free.Sub(consumed.Counters[name].Value)
-						}
-					}
-				}
-			}
-			if free.Sign() < 0 {
-				return false
-			}
-		}
-	}
+	s.chosen = append(s.chosen, choice{o, r})
 	return true
+}
+
+// undo takes back the last choice.
+func (s *search) undo() {
+	last := s.chosen[len(s.chosen)-1]
+	s.chosen = s.chosen[:len(s.chosen)-1]
+	if !last.by.admin() {
+		last.used = false
+		last.restore()
+	}
 }
 
 func toleratesDevice(tolerations []resourcev1.DeviceToleration, taint *resourcev1.DeviceTaint) bool {
@@ -284,20 +363,20 @@ func (s *search) satisfies(c *resourcev1.DeviceConstraint, r *request, o *offer)
 	if !concerns(c, r) {
 		return true
 	}
-	domain, id, _ := strings.Cut(string(*c.MatchAttribute), "/")
-	value, ok := attribute(o, domain, id)
-	if !ok {
-		return false
-	}
+	value, ok := matched(c, o)
 	for _, other := range s.chosen {
-		if other.by.claim != r.claim || !concerns(c, other.by) {
-			continue
-		}
-		if has, _ := attribute(other.offer, domain, id); has != value {
-			return false
+		if other.by.claim == r.claim && concerns(c, other.by) { // then all chosen before have its value
+			has, _ := matched(c, other.offer)
+			return ok && has == value
 		}
 	}
-	return true
+	return ok
+}
+
+// matched is the value that a constraint compares.
+func matched(c *resourcev1.DeviceConstraint, o *offer) (any, bool) {
+	domain, id, _ := strings.Cut(string(*c.MatchAttribute), "/")
+	return attribute(o, domain, id)
 }
 
 // concerns reports whether a constraint lists a request, or none and so concerns all.
@@ -314,7 +393,11 @@ func (ds *devices) unsupported(spec *resourcev1.ResourceClaimSpec) string {
 		}
 	}
 	for i := range spec.Devices.Requests {
-		for _, r := range alternatives(nil, &spec.Devices.Requests[i]) {
+		list := alternatives(nil, &spec.Devices.Requests[i])
+		if len(list) == 0 {
+			return "a request that is neither exactly nor firstAvailable"
+		}
+		for _, r := range list {
 			selectors := r.Selectors
 			if class := ds.classes[r.DeviceClassName]; class != nil {
 				selectors = slices.Concat(selectors, class.Spec.Selectors)

@@ -25,7 +25,7 @@ func pod(name, node, cpu, more string) string {
 		"containers: [{name: c, resources: {requests: {cpu: %s}}}]%s}}", name, node, cpu, more)
 }
 
-func inventory(t *testing.T, documents ...string) *Inventory {
+func inventory(t testing.TB, documents ...string) *Inventory {
 	t.Helper()
 	inv, err := ReadInventory(Source{"nodes.yaml", strings.NewReader(strings.Join(documents, "\n---\n"))})
 	if err != nil {

@@ -1,9 +1,13 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"math"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -15,8 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 )
 
-// selector computes the value of a CEL expression, or of a part of one, for a device.
-type selector func(*offer) (any, error)
+// selector computes the value of a CEL expression, or of a part of one, for a device: a bool, an int64, a string, a
+// version, a quantity, or an error, which is a value in CEL too.
+type selector func(*offer) any
 
 // selected finds the devices that satisfy all selectors.
 func selected(all []resourcev1.DeviceSelector, offers []*offer) ([]*offer, error) {
@@ -27,16 +32,15 @@ func selected(all []resourcev1.DeviceSelector, offers []*offer) ([]*offer, error
 		}
 		var left []*offer
 		for _, o := range offers {
-			value, err := parsed(o)
-			ok, isBool := value.(bool)
-			if err == nil && !isBool {
-				err = errMismatch
-			}
-			if err != nil {
-				return nil, fmt.Errorf("the selector %s, device %s: %w", s.CEL.Expression, o.id.device, err)
-			}
-			if ok {
-				left = append(left, o)
+			switch value := parsed(o).(type) {
+			case bool:
+				if value {
+					left = append(left, o)
+				}
+			case error:
+				return nil, fmt.Errorf("the selector %s, device %s: %w", s.CEL.Expression, o.id.device, value)
+			default:
+				return nil, fmt.Errorf("the selector %s, device %s: %w", s.CEL.Expression, o.id.device, errMismatch)
 			}
 		}
 		offers = left
@@ -101,45 +105,65 @@ func compile(expr ast.Expr) (selector, error) {
 	case *ast.CallExpr:
 		return call(e)
 	case *ast.UnaryExpr:
-		x, err := compile(e.X)
-		return negation(x, e.Op), err
+		return apply(e.Op.String()+"_", e.X)
 	case *ast.BinaryExpr:
-		x, err := compile(e.X)
-		if err != nil {
-			return nil, err
-		}
-		y, err := compile(e.Y)
-		if err != nil {
-			return nil, err
-		}
-		switch e.Op {
-		case token.LAND, token.LOR:
-			return logical(x, y, e.Op == token.LOR), nil
-		case token.EQL, token.NEQ, token.LSS, token.LEQ, token.GTR, token.GEQ:
-			return comparison(x, y, e.Op), nil
-		}
+		return apply("_"+e.Op.String()+"_", e.X, e.Y)
 	}
 	return nil, errors.New("its syntax is not supported")
 }
 
-var errMismatch = errors.New("an operator or a function does not fit the type of its operand")
+// call is has(FIELD), FUNCTION(TEXT), VALUE.METHOD() or VALUE.METHOD(OTHER).
+func call(e *ast.CallExpr) (selector, error) {
+	parameters := "(" + strings.TrimSuffix(strings.Repeat("_, ", len(e.Args)), ", ") + ")"
+	switch f := e.Fun.(type) {
+	case *ast.Ident:
+		if f.Name == "has" && len(e.Args) == 1 {
+			return has(e.Args[0])
+		}
+		return apply(f.Name+parameters, e.Args...)
+	case *ast.SelectorExpr:
+		name, _, _ := ast.LabelName(f.Sel)
+		return apply("_."+name+parameters, append([]ast.Expr{f.X}, e.Args...)...)
+	}
+	return nil, errors.New("its syntax is not supported")
+}
 
-func negation(x selector, op token.Token) selector {
-	return func(o *offer) (any, error) {
-		switch v, err := x(o); v := v.(type) {
-		case bool:
-			if op == token.NOT {
-				return !v, nil
-			}
-		case int64:
-			if op == token.SUB {
-				return -v, nil
-			}
-		case nil:
+// has reports whether a device has a field.
+func has(expr ast.Expr) (selector, error) {
+	if _, ok := expr.(*ast.SelectorExpr); !ok {
+		return nil, errors.New("the operand of has must be a field, as in has(device.attributes['d'].name)")
+	}
+	value, err := field(expr)
+	return func(o *offer) any {
+		_, absent := value(o).(error)
+		return !absent
+	}, err
+}
+
+// apply computes the operands of an operation, and then its value.
+func apply(name string, operands ...ast.Expr) (selector, error) {
+	f := operations[name]
+	if f == nil {
+		return nil, fmt.Errorf("%s is not supported", name)
+	}
+	terms := make([]selector, len(operands))
+	for i, operand := range operands {
+		var err error
+		if terms[i], err = compile(operand); err != nil {
 			return nil, err
 		}
-		return nil, errMismatch
 	}
+	takesErrors := name == "_&&_" || name == "_||_"
+	return func(o *offer) any {
+		var values [2]any
+		for i, term := range terms {
+			values[i] = term(o)
+			if err, failed := values[i].(error); failed && !takesErrors {
+				return err
+			}
+		}
+		return f(values[0], values[1])
+	}, nil
 }
 
 func literal(e *ast.BasicLit) (selector, error) {
@@ -155,38 +179,29 @@ func literal(e *ast.BasicLit) (selector, error) {
 	default:
 		err = errors.New("null and numbers with a point are not supported")
 	}
-	return func(*offer) (any, error) { return value, nil }, err
+	return func(*offer) any { return value }, err
 }
 
 // field reads device.driver, device.attributes["DOMAIN"].NAME, or device.capacity["DOMAIN"].NAME.
 func field(e ast.Expr) (selector, error) {
 	keys := path(e)
-	switch {
-	case len(keys) == 2 && keys[0] == "device" && keys[1] == "driver":
-		return func(o *offer) (any, error) { return o.id.driver, nil }, nil
-	case len(keys) == 4 && keys[0] == "device" && keys[1] == "attributes":
-		return func(o *offer) (any, error) {
-			if value, ok := attribute(o, keys[2], keys[3]); ok {
-				return value, nil
-			}
-			return nil, missing(keys)
-		}, nil
-	case len(keys) == 4 && keys[0] == "device" && keys[1] == "capacity":
-		return func(o *offer) (any, error) {
-			if c, ok := qualified(o.Capacity, o.id.driver, keys[2], keys[3]); ok {
-				return c.Value, nil
-			}
-			return nil, missing(keys)
-		}, nil
+	if slices.Equal(keys, []string{"device", "driver"}) {
+		return func(o *offer) any { return o.id.driver }, nil
 	}
-	return nil, errors.New("only driver, attributes and capacity of a device are supported")
+	if len(keys) != 4 || keys[0] != "device" || keys[1] != "attributes" && keys[1] != "capacity" {
+		return nil, errors.New("only driver, attributes and capacity of a device are supported")
+	}
+	return func(o *offer) any {
+		if keys[1] == "attributes" {
+			if value, ok := attribute(o, keys[2], keys[3]); ok {
+				return value
+			}
+		} else if c, ok := qualified(o.Capacity, o.id.driver, keys[2], keys[3]); ok {
+			return c.Value
+		}
+		return errors.New("no such key: " + strings.Join(keys[1:], " "))
+	}, nil
 }
-
-// absent is the error of a device without an attribute or a capacity.
-type absent string
-
-func missing(keys []string) error { return absent(strings.Join(keys[1:], " ")) }
-func (a absent) Error() string    { return "no such key: " + string(a) }
 
 // path splits an expression into its identifiers and constant keys.
 func path(expr ast.Expr) []string {
@@ -235,192 +250,140 @@ func attribute(o *offer, domain, name string) (any, bool) {
 	return nil, false
 }
 
-// logical is && or ||. As in CEL, an error counts only if the other operand does not decide.
-func logical(x, y selector, decisive bool) selector {
-	return func(o *offer) (any, error) {
-		a, errA := x(o)
-		b, errB := y(o)
-		if errA == nil && a == decisive || errB == nil && b == decisive {
-			return decisive, nil
+// operation computes a value from one operand or from two.
+type operation func(x, y any) any
+
+// operations are the supported operators, functions and methods, with a _ for each operand.
+var operations = map[string]operation{
+	"_&&_": logical(false),
+	"_||_": logical(true),
+	"_==_": equality(true),
+	"_!=_": equality(false),
+	"_<_":  comparison(false, func(order int) any { return order < 0 }),
+	"_<=_": comparison(false, func(order int) any { return order <= 0 }),
+	"_>_":  comparison(false, func(order int) any { return order > 0 }),
+	"_>=_": comparison(false, func(order int) any { return order >= 0 }),
+	"!_":   unary(func(x bool) any { return !x }),
+	"-_": unary(func(x int64) any {
+		if x == math.MinInt64 {
+			return errors.New("integer overflow")
 		}
-		if err := errors.Join(errA, errB); err != nil {
-			return nil, err
+		return -x
+	}),
+
+	"quantity(_)": unary(func(x string) any { return result(resource.ParseQuantity(x)) }),
+	"semver(_)": unary(func(x string) any {
+		_, err := semver.Parse(x)
+		return result(version(x), err)
+	}),
+	"_.compareTo(_)":     comparison(true, func(order int) any { return int64(order) }),
+	"_.isLessThan(_)":    comparison(true, func(order int) any { return order < 0 }),
+	"_.isGreaterThan(_)": comparison(true, func(order int) any { return order > 0 }),
+
+	"_.lowerAscii()":  unary(func(x string) any { return strings.Map(lowerASCII, x) }),
+	"_.startsWith(_)": onStrings(strings.HasPrefix),
+	"_.endsWith(_)":   onStrings(strings.HasSuffix),
+	"_.contains(_)":   onStrings(strings.Contains),
+	"_.matches(_)":    onStrings(func(x, y string) any { return result(regexp.MatchString(y, x)) }),
+}
+
+var errMismatch = errors.New("an operator or a function does not fit the type of its operand")
+
+// result is a value, or the error in its place.
+func result[V any](value V, err error) any {
+	if err != nil {
+		return err
+	}
+	return value
+}
+
+func unary[X any](f func(X) any) operation {
+	return func(x, _ any) any {
+		if x, ok := x.(X); ok {
+			return f(x)
 		}
-		_, okA := a.(bool)
-		_, okB := b.(bool)
-		if !okA || !okB {
-			return nil, errMismatch
-		}
-		return !decisive, nil
+		return errMismatch
 	}
 }
 
-func comparison(x, y selector, op token.Token) selector {
-	return func(o *offer) (any, error) {
-		a, err := x(o)
-		if err != nil {
-			return nil, err
-		}
-		b, err := y(o)
-		if err != nil {
-			return nil, err
-		}
-		order, err := compare(a, b)
+// logical is && or ||. As in CEL, an error counts only if the other operand does not decide.
+func logical(decisive bool) operation {
+	return func(x, y any) any {
 		switch {
-		case op == token.EQL:
-			return err == nil && order == 0, nil // values of different types differ
-		case op == token.NEQ:
-			return err != nil || order != 0, nil
-		case err != nil:
-			return nil, err
+		case x == decisive || y == decisive:
+			return decisive
+		case x == !decisive && y == !decisive:
+			return !decisive
 		}
-		return map[token.Token]bool{
-			token.LSS: order < 0, token.LEQ: order <= 0, token.GTR: order > 0, token.GEQ: order >= 0,
-		}[op], nil
+		for _, value := range []any{x, y} {
+			if err, ok := value.(error); ok {
+				return err
+			}
+		}
+		return errMismatch
+	}
+}
+
+// equality is == or !=. Values of different types differ.
+func equality(want bool) operation {
+	return func(x, y any) any {
+		order, err := compare(x, y)
+		if errors.Is(err, errMismatch) {
+			return !want
+		}
+		return result((order == 0) == want, err)
+	}
+}
+
+// comparison orders versions and quantities, which have methods for it, or the values that have operators for it.
+func comparison(method bool, f func(order int) any) operation {
+	return func(x, y any) any {
+		_, isVersion := x.(version)
+		_, isQuantity := x.(resource.Quantity)
+		if method != (isVersion || isQuantity) {
+			return errMismatch
+		}
+		order, err := compare(x, y)
+		return result(f(order), err)
 	}
 }
 
 // compare orders two values of the same type.
 func compare(a, b any) (int, error) {
+	if reflect.TypeOf(a) != reflect.TypeOf(b) {
+		return 0, errMismatch
+	}
 	switch a := a.(type) {
 	case bool:
-		if b, ok := b.(bool); ok {
-			return strings.Compare(strconv.FormatBool(a), strconv.FormatBool(b)), nil
-		}
+		return strings.Compare(strconv.FormatBool(a), strconv.FormatBool(b.(bool))), nil
 	case int64:
-		if b, ok := b.(int64); ok {
-			return int(max(-1, min(1, a-b))), nil
-		}
+		return cmp.Compare(a, b.(int64)), nil
 	case string:
-		if b, ok := b.(string); ok {
-			return strings.Compare(a, b), nil
-		}
+		return strings.Compare(a, b.(string)), nil
 	case version:
-		if b, ok := b.(version); ok {
-			x, errA := semver.Parse(string(a))
-			y, errB := semver.Parse(string(b))
-			return x.Compare(y), errors.Join(errA, errB)
-		}
+		x, errA := semver.Parse(string(a))
+		y, errB := semver.Parse(string(b.(version)))
+		return x.Compare(y), cmp.Or(errA, errB)
 	case resource.Quantity:
-		if b, ok := b.(resource.Quantity); ok {
-			return a.Cmp(b), nil
-		}
+		return a.Cmp(b.(resource.Quantity)), nil
 	}
 	return 0, errMismatch
 }
 
-// functions by their name. The value on which a method is called is its first argument.
-var functions = map[string]func(x, y any) (any, error){
-	"quantity":      func(x, _ any) (any, error) { return onString(x, resource.ParseQuantity) },
-	"semver":        func(x, _ any) (any, error) { return onString(x, parseVersion) },
-	"lowerAscii":    func(x, _ any) (any, error) { return onString(x, lowerASCII) },
-	"startsWith":    func(x, y any) (any, error) { return onStrings(x, y, strings.HasPrefix) },
-	"endsWith":      func(x, y any) (any, error) { return onStrings(x, y, strings.HasSuffix) },
-	"contains":      func(x, y any) (any, error) { return onStrings(x, y, strings.Contains) },
-	"matches":       matches,
-	"compareTo":     func(x, y any) (any, error) { return onAmounts(x, y, func(n int) any { return int64(n) }) },
-	"isLessThan":    func(x, y any) (any, error) { return onAmounts(x, y, func(n int) any { return n < 0 }) },
-	"isGreaterThan": func(x, y any) (any, error) { return onAmounts(x, y, func(n int) any { return n > 0 }) },
-}
-
-func onString[V any](x any, f func(string) (V, error)) (any, error) {
-	if text, ok := x.(string); ok {
-		return f(text)
+func lowerASCII(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		r += 'a' - 'A'
 	}
-	return nil, errMismatch
+	return r
 }
 
-func parseVersion(text string) (version, error) {
-	_, err := semver.Parse(text)
-	return version(text), err
-}
-
-func lowerASCII(text string) (string, error) {
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
+func onStrings[V any](f func(x, y string) V) operation {
+	return func(x, y any) any {
+		a, okX := x.(string)
+		b, okY := y.(string)
+		if !okX || !okY {
+			return errMismatch
 		}
-		return r
-	}, text), nil
-}
-
-func onStrings(x, y any, f func(x, y string) bool) (any, error) {
-	a, okA := x.(string)
-	b, okB := y.(string)
-	if !okA || !okB {
-		return nil, errMismatch
-	}
-	return f(a, b), nil
-}
-
-func matches(x, y any) (any, error) {
-	text, okX := x.(string)
-	pattern, okY := y.(string)
-	if !okX || !okY {
-		return nil, errMismatch
-	}
-	return regexp.MatchString(pattern, text)
-}
-
-func onAmounts(x, y any, f func(int) any) (any, error) {
-	switch x.(type) {
-	case version, resource.Quantity:
-		order, err := compare(x, y)
-		return f(order), err
-	}
-	return nil, errMismatch
-}
-
-// call is has(FIELD), FUNCTION(TEXT), VALUE.METHOD() or VALUE.METHOD(OTHER).
-func call(e *ast.CallExpr) (selector, error) {
-	args := e.Args
-	var name string
-	switch f := e.Fun.(type) {
-	case *ast.Ident:
-		name = f.Name
-	case *ast.SelectorExpr:
-		name, _, _ = ast.LabelName(f.Sel)
-		args = append([]ast.Expr{f.X}, args...)
-	}
-	terms := []selector{nil, func(*offer) (any, error) { return nil, nil }}
-	if len(args) == 0 || len(args) > len(terms) {
-		return nil, fmt.Errorf("the function %s is not supported", name)
-	}
-	for i, arg := range args {
-		term, err := compile(arg)
-		if err != nil {
-			return nil, err
-		}
-		terms[i] = term
-	}
-	if name == "has" && len(args) == 1 {
-		return has(terms[0]), nil
-	}
-	f := functions[name]
-	if f == nil {
-		return nil, fmt.Errorf("the function %s is not supported", name)
-	}
-	return func(o *offer) (any, error) {
-		x, err := terms[0](o)
-		if err != nil {
-			return nil, err
-		}
-		y, err := terms[1](o)
-		if err != nil {
-			return nil, err
-		}
-		return f(x, y)
-	}, nil
-}
-
-// has reports whether a device has a field.
-func has(field selector) selector {
-	return func(o *offer) (any, error) {
-		_, err := field(o)
-		var a absent
-		if errors.As(err, &a) {
-			return false, nil
-		}
-		return err == nil, err
+		return f(a, b)
 	}
 }

@@ -1,7 +1,9 @@
 package proxystore
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -235,6 +237,49 @@ func TestMalformed(t *testing.T) {
 			t.Errorf("%s is a state", name)
 		}
 	}
+}
+
+// withField is a state with one more field, whose value is built by operations of a pickle.
+func withField(t *testing.T, value []byte) []byte {
+	t.Helper()
+	raw, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(recorded["2.6"], "\n", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := len(raw) - len("ub.")
+	raw = slices.Concat(raw[:end], []byte{opShortText, 1, 'x'}, value, raw[end:])
+	return base64.StdEncoding.AppendEncode(nil, raw)
+}
+
+// nestedTuples are the operations that build n tuples around an empty one.
+func nestedTuples(n int) []byte { return append([]byte{opEmptyTuple}, bytes.Repeat([]byte{opTuple1}, n)...) }
+
+// TestNested: a state whose values are nested too deeply to be written again is refused when it is read.
+func TestNested(t *testing.T) {
+	raw, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(recorded["2.6"], "\n", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each dict is filled after it was put into the one before, so that no value is nested deeply when it is built.
+	dicts, first := []byte{opMark, opEmptyDict}, bytes.Count(raw, []byte{opMemoize})
+	for i := range 1000 {
+		dicts = append(dicts, opNone, opEmptyDict, opMemoize, opSetItem)
+		dicts = binary.LittleEndian.AppendUint32(append(dicts, opLongGet), uint32(first+i))
+	}
+	dicts = append(dicts, opTuple)
+	for name, value := range map[string][]byte{
+		"tuples": nestedTuples(780_000), "one too many": nestedTuples(mostNested), "dicts": dicts,
+	} {
+		if m, err := parseMembership(withField(t, value)); err == nil {
+			_, err = m.text()
+			t.Errorf("%s: the state is read, and writing it returns %v", name, err)
+		}
+	}
+	m, err := parseMembership(withField(t, nestedTuples(mostNested/2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again(t, m)
 }
 
 func FuzzMembership(f *testing.F) {

@@ -60,6 +60,7 @@ const (
 	opMemoize      = 0x94
 	opFrame        = 0x95
 	mostPickled    = 1 << 20
+	mostNested     = 100
 	protocol       = 4
 	longestShort   = 255
 	frameLength    = 8
@@ -76,7 +77,8 @@ type machine struct {
 	memo  []any
 }
 
-// unpickle returns what a pickle builds. It refuses every operation that it does not know.
+// unpickle returns what a pickle builds. It refuses every operation that it does not know, and what pickle cannot write
+// again, such as values that are nested too deeply.
 func unpickle(text []byte) (v any, err error) {
 	if len(text) > mostPickled {
 		return nil, fmt.Errorf("the pickle has %d bytes, more than %d", len(text), mostPickled)
@@ -90,7 +92,11 @@ func unpickle(text []byte) (v any, err error) {
 	for {
 		switch op := m.take(1)[0]; op {
 		case opStop:
-			return m.pop(), nil
+			v := m.pop()
+			if _, err := pickle(v); err != nil {
+				return nil, err
+			}
+			return v, nil
 		default:
 			if err := m.step(op); err != nil {
 				return nil, err
@@ -232,8 +238,9 @@ func (m *machine) setItems(items []any) {
 
 // pickler writes values. What occurs again is written once, and then referred to.
 type pickler struct {
-	out  []byte
-	memo map[any]int
+	out   []byte
+	memo  map[any]int
+	depth int // of the value that is being written
 }
 
 // pickle returns the program that builds a value.
@@ -245,7 +252,12 @@ func pickle(v any) ([]byte, error) {
 	return append(p.out, opStop), nil
 }
 
+// write is recursive, and the stack must not grow with the size of what another client has written.
 func (p *pickler) write(v any) error {
+	if p.depth++; p.depth > mostNested {
+		return fmt.Errorf("the pickle has more than %d values inside each other", mostNested)
+	}
+	defer func() { p.depth-- }()
 	switch v := v.(type) {
 	case nil:
 		p.out = append(p.out, opNone)

@@ -15,6 +15,7 @@ import (
 type launcher struct {
 	args   []string
 	lookup func(string) (string, bool)
+	shown  bool             // args have torchrun itself, and not only a script that calls it
 	found  map[string]place // of the rendezvous' options in args
 }
 
@@ -37,7 +38,9 @@ var valueless = []string{
 // parse finds torchrun's options, and refuses what a proxy cannot carry.
 func parse(args []string, lookup func(string) (string, bool)) (launcher, error) {
 	l := launcher{args: args, lookup: lookup, found: map[string]place{}}
-	for i := start(args); i < len(args); i++ {
+	first, shown := start(args)
+	l.shown = shown
+	for i := first; i < len(args); i++ {
 		word := args[i]
 		if word == "--" || !strings.HasPrefix(word, "-") {
 			break // the script
@@ -63,22 +66,22 @@ func parse(args []string, lookup func(string) (string, bool)) (launcher, error) 
 	return l, nil
 }
 
-// start is where torchrun's options begin; behind the end where the command shows none.
-func start(args []string) int {
+// start is the index of torchrun's first option, if the command shows torchrun.
+func start(args []string) (first int, shown bool) {
 	for i, word := range args {
 		switch {
 		case filepath.Base(word) == "torchrun":
-			return i + 1
+			return i + 1, true
 		case word == "-m" && i+1 < len(args) && strings.HasPrefix(args[i+1], "torch.distributed."):
-			return i + 2
+			return i + 2, true
 		case i == 0 || strings.HasPrefix(word, "-"): // an interpreter and its options
 		default:
 			if slices.Contains([]string{".py", ".sh"}, filepath.Ext(word)) { // a script, and what follows is its own
-				return len(args)
+				return len(args), false
 			}
 		}
 	}
-	return len(args)
+	return len(args), false
 }
 
 // note keeps the last of an option, which torchrun takes. It may be shortened as far as it stays unique.
@@ -105,14 +108,19 @@ func (l *launcher) value(option string) string {
 
 func variable(option string) string { return "PET_" + strings.ToUpper(option) }
 
-// minNodes is how many nodes a world of the command must have; 1 where it does not show that.
+// minNodes is the smallest number of nodes in a world of the command, from --nnodes or PET_NNODES; 0 if it is unknown.
+// A script that calls torchrun does not show it. Torchrun itself has 1 by default.
 func (l *launcher) minNodes() int {
-	text, _, _ := strings.Cut(l.value("nnodes"), ":")
-	n, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil { // torchrun reports it
+	value := l.value("nnodes")
+	if value == "" && l.shown {
 		return 1
 	}
-	return n
+	text, _, _ := strings.Cut(value, ":")
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil { // torchrun reports it
+		return 0
+	}
+	return max(n, 0)
 }
 
 // monitorInterval is how often, in seconds, an agent looks for a change of its world where the command does not set it.

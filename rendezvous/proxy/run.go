@@ -67,7 +67,11 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 	if err := o.permitted(client); err != nil {
 		return err
 	}
-	var command atomic.Int64 // its process, once it was started
+	if o.silence > 0 && o.minNodes == 0 {
+		log.Warn("silent nodes are not evicted: the command does not show how many nodes a world needs. " +
+			"Set PET_NNODES to torchrun's --nnodes")
+	}
+	var command atomic.Int64 // the process ID of the command while it runs, otherwise 0
 	options := o.engine(log)
 	options.Stop = func() {
 		if n := killWorkers(int(command.Load()), o.run); n > 0 {
@@ -144,6 +148,7 @@ func (o *Options) child(p Process, port int, signals chan os.Signal, process *at
 		return fmt.Errorf("starting the command: %w", err)
 	}
 	process.Store(int64(cmd.Process.Pid))
+	defer process.Store(0) // another process may get the number
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {

@@ -9,9 +9,12 @@ import (
 	"syscall"
 )
 
-// killWorkers kills the workers of a command's run: of what the command has started, the processes that have the run's
-// id from their agent, and whose parent does not.
+// killWorkers kills the workers of a command's run. They are the descendants of the command whose environment has the
+// run's id from their agent, and whose parent's environment does not. A command that does not run is 0.
 func killWorkers(command int, run string) (killed int) {
+	if command == 0 { // all processes descend from it
+		return 0
+	}
 	var workers []int // found before any is killed, because that gives its children another parent
 	for pid := range descendants(command) {
 		if ofRun(pid, run) && !ofRun(parent(pid), run) {

@@ -336,8 +336,8 @@ func (e *Engine) perform(o *operation) error {
 	return e.write(o)
 }
 
-// Close waits until what clients have written is in the etcd, at most for the context's time, and ends the engine. The
-// error says how many requests were lost.
+// Close waits until what clients have written is in the etcd, at most for the context's time, and ends the engine. It
+// then takes up to a second to delete the session. The error says how many requests were lost.
 func (e *Engine) Close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		e.mu.Lock()
@@ -358,8 +358,6 @@ func (e *Engine) Close(ctx context.Context) error {
 		return fmt.Errorf("%d requests of this pod are not in the etcd: %w", left, context.Cause(ctx))
 	}
 	if e.session.rev > 0 { // nothing of it is on its way; it expires where this fails
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
 		if err := e.leave(ctx); err != nil {
 			e.options.Log.Debug("leaving the run", "run", e.options.Run, "error", err)
 		}
@@ -372,6 +370,8 @@ func (e *Engine) Close(ctx context.Context) error {
 // lease itself ends by its time: an engine that is about to write for the first time may have just read its number.
 func (e *Engine) leave(ctx context.Context) error {
 	e.watcher.depart(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // however long the rest took
+	defer cancel()
 	if _, err := e.client.Delete(ctx, e.keys.session); err != nil {
 		return err
 	}

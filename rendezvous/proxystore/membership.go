@@ -216,11 +216,13 @@ func (m *membership) lostNode(of any) *pyObject {
 	return &o
 }
 
-// wait has a node wait for the next round, with a heartbeat.
-func (m *membership) wait(node *pyObject, heartbeat time.Time) {
-	if m.beat(node, heartbeat) {
-		m.waiting.items = append(m.waiting.items, node)
+// wait adds a node to the wait list, with a heartbeat. It reports whether the state has a place for that (see beat).
+func (m *membership) wait(node *pyObject, heartbeat time.Time) bool {
+	if !m.beat(node, heartbeat) {
+		return false
 	}
+	m.waiting.items = append(m.waiting.items, node)
+	return true
 }
 
 // at is a time as the state has them: a datetime of 10 bytes, with or without a time zone, which is UTC.

@@ -252,7 +252,9 @@ func withField(t *testing.T, value []byte) []byte {
 }
 
 // nestedTuples are the operations that build n tuples around an empty one.
-func nestedTuples(n int) []byte { return append([]byte{opEmptyTuple}, bytes.Repeat([]byte{opTuple1}, n)...) }
+func nestedTuples(n int) []byte {
+	return append([]byte{opEmptyTuple}, bytes.Repeat([]byte{opTuple1}, n)...)
+}
 
 // TestNested: a state whose values are nested too deeply to be written again is refused when it is read.
 func TestNested(t *testing.T) {

@@ -2,6 +2,7 @@ package proxystore
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"maps"
 	"net/url"
@@ -40,17 +41,18 @@ type watcher struct {
 	log    *slog.Logger
 	off    bool // no node is watched, and none is evicted
 
-	mu   sync.Mutex
-	own  map[tcpstore.Client]*ownNode
-	gone map[string]bool // the nodes of clients that have left
-	kept map[string]bool // the nodes that have keys
+	mu     sync.Mutex
+	own    map[tcpstore.Client]*ownNode
+	gone   map[string]bool // the nodes of clients that have left
+	kept   map[string]bool // the nodes that have keys
+	warned map[string]bool
 
-	// What follows is of the goroutine that ticks.
+	// Only the goroutine that ticks uses these. They hold in one era.
+	era    *era
 	heard  map[string]*beat // by the names of nodes
 	last   time.Time        // of the latest tick that reached the etcd
 	rev    int64            // of the state that was read last
 	read   *membership
-	warned map[string]bool
 	ending int64     // the round that has lost a node
 	since  time.Time // when that was seen first
 }
@@ -71,8 +73,7 @@ type beat struct {
 func newWatcher(e *Engine, base string) *watcher {
 	return &watcher{
 		e: e, prefix: base + "nodes/", state: stateKey(e.options.Run), log: e.options.Log, off: e.options.Silence <= 0,
-		own: map[tcpstore.Client]*ownNode{}, gone: map[string]bool{}, heard: map[string]*beat{},
-		warned: map[string]bool{}, ending: -1,
+		own: map[tcpstore.Client]*ownNode{}, gone: map[string]bool{}, warned: map[string]bool{},
 	}
 }
 
@@ -175,11 +176,16 @@ func (w *watcher) run() {
 	}
 }
 
-// depart evicts the nodes of this engine before it ends, so that nobody waits for them.
+// mostDeparture is how long an engine that ends may take to evict its nodes.
+const mostDeparture = time.Second
+
+// depart evicts the nodes of this engine before it ends, so that no other node waits for them.
 func (w *watcher) depart(ctx context.Context) {
 	if w.off {
 		return
 	}
+	ctx, cancel := context.WithTimeout(ctx, mostDeparture)
+	defer cancel()
 	w.mu.Lock()
 	for _, o := range w.own {
 		w.gone[o.name] = true
@@ -197,8 +203,9 @@ func (w *watcher) depart(ctx context.Context) {
 	}
 }
 
-// tick writes the keys of this engine's nodes, and looks at all.
+// tick writes the keys of this engine's nodes, and checks those of all others.
 func (w *watcher) tick(ctx context.Context) error {
+	w.renew() // before the lease is read, which may be of a later era
 	lease := w.e.lease.get()
 	own, gone := w.nodes()
 	if lease == 0 || len(own)+len(gone) == 0 {
@@ -226,6 +233,14 @@ func (w *watcher) tick(ctx context.Context) error {
 	return w.rejoin(ctx, own, lease)
 }
 
+// renew discards what was read in an era that has ended. An etcd that comes back empty or older uses the same revisions
+// again, so that a comparison with an earlier revision proves nothing.
+func (w *watcher) renew() {
+	if now := w.e.era.Load(); now != w.era {
+		w.era, w.heard, w.last, w.rev, w.read, w.ending = now, nil, time.Time{}, 0, nil, -1
+	}
+}
+
 func (w *watcher) forget(gone map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -240,11 +255,14 @@ func (w *watcher) look(ctx context.Context, own []ownNode, lease clientv3.LeaseI
 	for _, o := range own {
 		ops = append(ops, clientv3.OpPut(w.key(o.name), "", clientv3.WithLease(lease)))
 	}
-	at := w.e.keys.values + w.state
+	at, floor := w.e.keys.values+w.state, w.era.rev.Load()
 	r, err := w.e.client.Txn(ctx).If(clientv3.Compare(clientv3.ModRevision(at), "=", w.rev)).
 		Then(ops...).Else(append(ops, clientv3.OpGet(at))...).Commit()
 	if err != nil {
 		return err
+	}
+	if w.e.heard(w.era, floor, r.Header); w.e.era.Load() != w.era {
+		return errors.New("the etcd is empty or older than before")
 	}
 	if !r.Succeeded {
 		w.rev, w.read = 0, nil
@@ -300,35 +318,29 @@ func (w *watcher) listen(ctx context.Context) error {
 func (w *watcher) silent() map[string]bool {
 	all := map[string]bool{}
 	for name, b := range w.heard {
-		if b.ticks >= beats && len(all) < mostEvicted {
+		if b.ticks >= beats {
 			all[name] = true
 		}
 	}
 	return all
 }
 
-// evict removes nodes from the state. It leaves silent nodes in a complete world where fewer nodes would be left than a
-// world must have: that world may go on when they come back.
+// evict removes nodes from the state, at most mostEvicted of them: the next tick evicts the others.
 func (w *watcher) evict(ctx context.Context, lease clientv3.LeaseID, nodes map[string]bool, ended bool) error {
-	if len(nodes) == 0 || w.read == nil {
+	if len(nodes) == 0 || w.read == nil || !ended && w.tooFew(nodes) {
 		return nil
 	}
+	some := slices.Sorted(maps.Keys(nodes))
+	some = some[:min(len(some), mostEvicted)]
+	evicted := map[string]bool{}
 	var there []string
-	for name := range nodes {
+	var conditions []clientv3.Cmp
+	var then []clientv3.Op
+	for _, name := range some {
+		evicted[name] = true
 		if w.read.has(name) {
 			there = append(there, name)
 		}
-	}
-	slices.Sort(there)
-	left := w.read.left(nodes)
-	if least := w.e.options.MinNodes; !ended && w.read.complete() && len(there) > 0 && left < least {
-		w.once("few "+strings.Join(there, " "), "nodes are silent, and not evicted: too few would be left",
-			"nodes", there, "left", left, "minimum", least)
-		return nil
-	}
-	var conditions []clientv3.Cmp
-	var then []clientv3.Op
-	for name := range nodes {
 		key := w.key(name)
 		then = append(then, clientv3.OpDelete(key))
 		if !ended {
@@ -336,19 +348,32 @@ func (w *watcher) evict(ctx context.Context, lease clientv3.LeaseID, nodes map[s
 		}
 	}
 	if len(there) > 0 {
-		w.read.evict(nodes)
+		w.read.evict(evicted)
 	}
 	held, err := w.write(ctx, lease, len(there) > 0, conditions, then)
 	switch {
 	case !held:
 	case ended:
-		w.forget(nodes)
+		w.forget(evicted)
 		w.log.Info("the agent has ended: others form a world without it", "nodes", there)
 	case len(there) > 0:
 		w.log.Warn("evicted silent nodes: the others form a new world", "nodes", there,
 			"silent", w.e.options.Silence.String())
 	}
 	return err
+}
+
+// tooFew reports whether a complete world needs some of its silent nodes, and logs it once. Such a world may continue
+// when they come back.
+func (w *watcher) tooFew(silent map[string]bool) bool {
+	needed := slices.DeleteFunc(slices.Sorted(maps.Keys(silent)), func(name string) bool { return !w.read.has(name) })
+	left, least := w.read.left(silent), w.e.options.MinNodes
+	if len(needed) == 0 || !w.read.complete() || left >= least {
+		return false
+	}
+	w.once("few "+strings.Join(needed, " "), "nodes are silent, and not evicted: too few would be left",
+		"nodes", needed, "left", left, "minimum", least)
+	return true
 }
 
 // stop has the workers of this engine's agents ended where those have had Grace to end them. Torch's agents wait for 30
@@ -386,7 +411,11 @@ func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.Leas
 			refreshed = w.read.beat(node, time.Now()) || refreshed
 		}
 		if o.joined && !w.read.has(o.name) {
-			w.read.wait(o.node, time.Now())
+			if !w.read.wait(o.node, time.Now()) {
+				w.once("form", "others have evicted this node, and it cannot join again: the state has no heartbeats",
+					"node", o.name)
+				continue
+			}
 			back = append(back, o.name)
 		}
 	}

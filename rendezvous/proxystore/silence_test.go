@@ -47,7 +47,7 @@ func (n *node) change(of func(m *membership)) {
 		}
 		self := m.heartbeats.keys[slices.IndexFunc(m.heartbeats.keys, n.id)]
 		of(m)
-		if !m.beat(self, time.Now()) {
+		if !m.setHeartbeat(self, time.Now()) {
 			n.t.Fatal("the state has no heartbeat")
 		}
 		text, err := m.text()
@@ -114,7 +114,7 @@ func silentWay(t *testing.T, at string) {
 	b.turns(t, at, 1)
 	b.relay.cut()
 	until(t, func() bool { return !a.state().has(nodeB) })
-	if m := a.state(); !m.ending() || m.left(nil) != 1 || !m.complete() {
+	if m := a.state(); !m.hasPlaceholder() || m.remaining(nil) != 1 || !m.complete() {
 		t.Fatalf("after b fell silent: %s", summary(m))
 	}
 	b.relay.open()
@@ -127,7 +127,7 @@ func silentWay(t *testing.T, at string) {
 		m.fields.set("round", m.round()+1)
 		m.fields.set("complete", false)
 	})
-	if m := a.state(); m.ending() || len(m.waiting.items) != 1 || !m.has(nodeB) {
+	if m := a.state(); m.hasPlaceholder() || len(m.waiting.items) != 1 || !m.has(nodeB) {
 		t.Errorf("after a has left the round: %s", summary(m))
 	}
 }
@@ -145,7 +145,7 @@ func TestNeeded(t *testing.T) {
 	})
 	a.turns(t, etcd(t), 2)
 	a.change(func(m *membership) { m.remove(b.id) }) // as agents of torch do after 15 s
-	if m := a.state(); !m.has(nodeB) || m.ending() {
+	if m := a.state(); !m.has(nodeB) || m.hasPlaceholder() {
 		t.Errorf("b was evicted from a world of two that needs two: %s", summary(m))
 	}
 }
@@ -160,10 +160,10 @@ func TestAllAway(t *testing.T) {
 	b.relay.cut()
 	time.Sleep(2 * short) // nothing shows that a node cannot write
 	a.relay.open()
-	a.turns(t, etcd(t), beats/2)
+	a.turns(t, etcd(t), silentTicks/2)
 	b.relay.open()
-	b.turns(t, etcd(t), 2*beats)
-	if m := a.state(); !m.has(nodeA) || !m.has(nodeB) || m.ending() || len(m.waiting.items) > 0 {
+	b.turns(t, etcd(t), 2*silentTicks)
+	if m := a.state(); !m.has(nodeA) || !m.has(nodeB) || m.hasPlaceholder() || len(m.waiting.items) > 0 {
 		t.Errorf("after the etcd was away: %s", summary(m))
 	}
 }
@@ -180,7 +180,7 @@ func TestDepart(t *testing.T) {
 	if err := b.pod.Close(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	if m := a.state(); m.has(nodeB) || !m.ending() {
+	if m := a.state(); m.has(nodeB) || !m.hasPlaceholder() {
 		t.Errorf("after the agent of b has ended: %s", summary(m))
 	}
 	r, err := client(t, etcd(t)).Get(within(t), b.watcher.key(nodeB), clientv3.WithCountOnly())
@@ -203,7 +203,7 @@ func TestStop(t *testing.T) {
 	}
 	b.relay.cut()
 	until(t, func() bool { return stopped.Load() > 0 })
-	if m := a.state(); !strings.Contains(summary(m), lostHost) {
+	if m := a.state(); !strings.Contains(summary(m), placeholderHost) {
 		t.Errorf("workers were ended in %s", summary(m))
 	}
 }
@@ -222,7 +222,7 @@ func crowd(t *testing.T, at string, others int, o Options) *node {
 		fields.set("pid", int64(1000+i))
 		other.state = &fields
 		m.participants.set(&other, int64(i+1))
-		m.beat(&other, time.Now())
+		m.setHeartbeat(&other, time.Now())
 	}
 	text, err := m.text()
 	if err != nil {
@@ -323,18 +323,18 @@ func TestNewEra(t *testing.T) {
 	for range 2 {
 		tick()
 	}
-	if w.read == nil || w.rev == 0 || len(w.heard) != 1 {
-		t.Fatalf("the watcher has read %v at revision %d, and %d keys", w.read, w.rev, len(w.heard))
+	if w.read == nil || w.rev == 0 || len(w.keys) != 1 {
+		t.Fatalf("the watcher has read %v at revision %d, and %d keys", w.read, w.rev, len(w.keys))
 	}
 	p.lose(p.era.Load(), "a test")
 	tick()
-	if w.read != nil || w.rev != 0 || len(w.heard) > 0 {
-		t.Errorf("in a new era the watcher has %v of revision %d, and %d keys", w.read, w.rev, len(w.heard))
+	if w.read != nil || w.rev != 0 || len(w.keys) > 0 {
+		t.Errorf("in a new era the watcher has %v of revision %d, and %d keys", w.read, w.rev, len(w.keys))
 	}
 	equal(t, "the first count of the new era", agent.add("/n", 1), 1)
 	tick()
-	if len(w.heard) != 1 {
-		t.Errorf("%d nodes have keys in the new era", len(w.heard))
+	if len(w.keys) != 1 {
+		t.Errorf("%d nodes have keys in the new era", len(w.keys))
 	}
 }
 

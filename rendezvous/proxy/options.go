@@ -1,5 +1,5 @@
-// Package proxy is 'tegen-rendezvous proxy': it starts a torchrun beside a TCPStore of its own, whose keys are in an
-// etcd (package proxystore), so that a torchrun as it is outlives the store of its run. Options and the command are
+// Package proxy is 'tegen-rendezvous proxy'. It starts torchrun beside a TCPStore on this machine whose keys are in an
+// etcd (package proxystore), so that an unchanged torchrun survives the loss of a store. Options and the command are
 // checked before anything is opened or started.
 package proxy
 
@@ -23,7 +23,7 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// Options are the flags, and what Complete makes of them and of the command.
+// Options are the flags, and the values that Complete derives from them and from the command.
 type Options struct {
 	endpoints    []string
 	files        server.Files
@@ -45,7 +45,7 @@ const leastSilence = 2 * time.Second
 
 // AddFlags adds the flags, with their defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
-	f.SetInterspersed(false) // what follows the command is the command's
+	f.SetInterspersed(false) // flags after the command belong to the command
 	f.SortFlags = false
 	f.StringSliceVar(&o.endpoints, "endpoints", nil,
 		"URLs of the etcd, or `host:port` (default: the command's --rdzv-endpoint)")
@@ -64,8 +64,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 			"own limit of 30s")
 }
 
-// Complete sets the flags that are not on the command line from their variables, and checks all. The command is what is
-// to be started, with what it inherits.
+// Complete sets the flags that are not on the command line from their variables, and checks all of them and the
+// command. lookup reads the environment that the command inherits.
 func (o *Options) Complete(f *pflag.FlagSet, command []string, lookup func(string) (string, bool)) error {
 	if err := daemon.SetFromVariables(f, lookup); err != nil {
 		return err
@@ -137,7 +137,7 @@ func (o *Options) completeEtcd(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// parseEndpoint adds etcd's port where there is none; an empty text is none.
+// parseEndpoint adds etcd's port if there is none. It returns an empty text for an empty one.
 func parseEndpoint(text string) (string, error) {
 	scheme, host, ok := strings.Cut(strings.TrimSpace(text), "://")
 	if !ok {

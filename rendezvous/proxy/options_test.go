@@ -187,8 +187,8 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestNodes: a proxy evicts no node that a world of the command needs, and none where the command does not show how many
-// it needs. It leaves the command its own interval.
+// TestNodes: a proxy evicts no node that a world of the command needs, and none if it cannot know how many nodes that
+// needs. It does not change the command's own interval.
 func TestNodes(t *testing.T) {
 	const torchrun = "torchrun --rdzv_id=a --rdzv_endpoint=e "
 	for name, c := range map[string]struct {
@@ -229,7 +229,8 @@ func TestNodes(t *testing.T) {
 				}
 			}
 			if o.minNodes != c.least || interval != c.interval {
-				t.Errorf("got at least %d nodes and interval %q, want %d and %q", o.minNodes, interval, c.least, c.interval)
+				t.Errorf("got at least %d nodes and interval %q, want %d and %q", o.minNodes, interval, c.least,
+					c.interval)
 			}
 			if evicts := o.engine(nil).Silence > 0; evicts != (c.least > 0) {
 				t.Errorf("at least %d nodes are needed, and silent ones are evicted: %v", c.least, evicts)

@@ -179,15 +179,13 @@ func (w *watcher) run() {
 	}
 }
 
-// mostDeparture is how long an engine that ends may take to evict its nodes.
-const mostDeparture = time.Second
-
-// depart evicts the nodes of this engine before it ends, so that no other node waits for them.
+// depart evicts the nodes of this engine before it ends, so that no other node waits for them. It takes a second at
+// most.
 func (w *watcher) depart(ctx context.Context) {
 	if w.off {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, mostDeparture)
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	w.mu.Lock()
 	for _, o := range w.own {
@@ -248,9 +246,7 @@ func (w *watcher) discardOldEra() {
 func (w *watcher) forgetEnded(nodes map[string]bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for name := range nodes {
-		delete(w.ended, name)
-	}
+	maps.DeleteFunc(w.ended, func(name string, _ bool) bool { return nodes[name] })
 }
 
 // putKeysGetState writes the keys of this engine's nodes, and reads the state if it has changed.

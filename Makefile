@@ -135,6 +135,7 @@ fuzz: ## Fuzz the loader, custom resources, podTemplate, printer and rendezvous,
 	cd rendezvous && $(call fuzzing,./keys,FuzzText)
 	cd rendezvous && $(call fuzzing,./tcpstore,FuzzStore)
 	cd rendezvous && $(call fuzzing,./tcpstore,FuzzDecoder)
+	cd rendezvous && $(call fuzzing,./proxystore,FuzzMembership)
 
 .PHONY: bench
 bench: ## Measure tegen beside helm, kustomize and cue

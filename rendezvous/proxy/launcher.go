@@ -10,21 +10,22 @@ import (
 	"time"
 )
 
-// launcher is a command that starts torchrun, perhaps by way of a shell. Its options stand in the command or in torch's
-// variables, of which a command that is a shell's shows nothing.
+// launcher is a command that starts torchrun, directly or in a script. Torchrun's options are in the command or in
+// torch's environment variables. The options in a script are unknown.
 type launcher struct {
 	args   []string
 	lookup func(string) (string, bool)
+	shown  bool             // args contain torchrun, and not only a script that calls it
 	found  map[string]place // of the rendezvous' options in args
 }
 
-// place is where the value of an option stands.
+// place is the position of an option's value.
 type place struct {
 	index  int
-	prefix string // of the word: "--rdzv_id=" where the value follows in it
+	prefix string // of the word, such as "--rdzv_id="; empty if the value is a word
 }
 
-// rendezvousOptions are those that concern a proxy.
+// rendezvousOptions are torchrun's options that a proxy reads or sets.
 var rendezvousOptions = []string{
 	"rdzv_backend", "rdzv_endpoint", "rdzv_id", "rdzv_conf", "nnodes", "monitor_interval",
 }
@@ -34,10 +35,12 @@ var valueless = []string{
 	"standalone", "module", "no_python", "run_path", "virtual_local_rank", "use_env", "help",
 }
 
-// parse finds torchrun's options, and refuses what a proxy cannot carry.
+// parse finds torchrun's options, and refuses those that a proxy does not support.
 func parse(args []string, lookup func(string) (string, bool)) (launcher, error) {
 	l := launcher{args: args, lookup: lookup, found: map[string]place{}}
-	for i := start(args); i < len(args); i++ {
+	first, shown := start(args)
+	l.shown = shown
+	for i := first; i < len(args); i++ {
 		word := args[i]
 		if word == "--" || !strings.HasPrefix(word, "-") {
 			break // the script
@@ -63,25 +66,25 @@ func parse(args []string, lookup func(string) (string, bool)) (launcher, error) 
 	return l, nil
 }
 
-// start is where torchrun's options begin; behind the end where the command shows none.
-func start(args []string) int {
+// start is the index of torchrun's first option, if the command shows torchrun.
+func start(args []string) (first int, shown bool) {
 	for i, word := range args {
 		switch {
 		case filepath.Base(word) == "torchrun":
-			return i + 1
+			return i + 1, true
 		case word == "-m" && i+1 < len(args) && strings.HasPrefix(args[i+1], "torch.distributed."):
-			return i + 2
+			return i + 2, true
 		case i == 0 || strings.HasPrefix(word, "-"): // an interpreter and its options
 		default:
-			if slices.Contains([]string{".py", ".sh"}, filepath.Ext(word)) { // a script, and what follows is its own
-				return len(args)
+			if slices.Contains([]string{".py", ".sh"}, filepath.Ext(word)) { // a script and its own arguments
+				return len(args), false
 			}
 		}
 	}
-	return len(args)
+	return len(args), false
 }
 
-// note keeps the last of an option, which torchrun takes. It may be shortened as far as it stays unique.
+// note records an option. Torchrun uses the last of several, and accepts every unique prefix of a name.
 func (l *launcher) note(name string, p place) {
 	var full []string
 	for _, option := range rendezvousOptions {
@@ -94,7 +97,7 @@ func (l *launcher) note(name string, p place) {
 	}
 }
 
-// value is an option's, or its variable's.
+// value returns the value of an option, or of its variable.
 func (l *launcher) value(option string) string {
 	if p, ok := l.found[option]; ok {
 		return strings.TrimPrefix(l.args[p.index], p.prefix)
@@ -105,22 +108,27 @@ func (l *launcher) value(option string) string {
 
 func variable(option string) string { return "PET_" + strings.ToUpper(option) }
 
-// minNodes is how many nodes a world of the command must have; 1 where it does not show that.
+// minNodes is the smallest number of nodes in a world of the command, from --nnodes or PET_NNODES; 0 if it is unknown.
+// A script that calls torchrun does not show it. Torchrun itself has 1 by default.
 func (l *launcher) minNodes() int {
-	text, _, _ := strings.Cut(l.value("nnodes"), ":")
-	n, err := strconv.Atoi(strings.TrimSpace(text))
-	if err != nil { // torchrun reports it
+	value := l.value("nnodes")
+	if value == "" && l.shown {
 		return 1
 	}
-	return n
+	text, _, _ := strings.Cut(value, ":")
+	n, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil { // torchrun reports it
+		return 0
+	}
+	return max(n, 0)
 }
 
-// monitorInterval is how often, in seconds, an agent looks for a change of its world where the command does not set it.
-// It is the default of torch 2.4 and newer; older ones have 5.
+// monitorInterval is the default interval in seconds at which an agent checks for a change of its world. Torch 2.4 and
+// newer have the same default; older versions have 5.
 const monitorInterval = "0.1"
 
-// grace is a limit for workers that ends after the agent has looked for a change of its world: an agent that finds its
-// workers killed before that uses a restart.
+// grace adds the interval at which the agent checks for a change of its world. An agent whose workers are killed before
+// that check uses a restart.
 func (l *launcher) grace(d time.Duration) time.Duration {
 	if seconds, err := strconv.ParseFloat(l.value("monitor_interval"), 64); err == nil && d > 0 && seconds > 0 {
 		d += time.Duration(seconds * float64(time.Second))
@@ -128,12 +136,11 @@ func (l *launcher) grace(d time.Duration) time.Duration {
 	return d
 }
 
-// readTimeout is torch's limit for keys that others write, where the command has none of its own. Torch's 60 s would
-// end an agent that waits for its peers while the etcd is away for longer. This is as long as it waits for them to
-// join.
+// readTimeout is the default of torch's limit for keys that other agents write. With torch's own 60 s an agent that
+// waits for its peers would end while the etcd is away for longer. Torch waits equally long for peers to join.
 const readTimeout = "600"
 
-// through is the command and its variables for a store on this machine.
+// through returns the command and its environment for a store on this machine.
 func (l *launcher) through(port int, environ []string) (args, env []string) {
 	values := map[string]string{
 		"rdzv_backend": "c10d", "rdzv_endpoint": "127.0.0.1:" + strconv.Itoa(port),
@@ -165,11 +172,11 @@ func (l *launcher) through(port int, environ []string) (args, env []string) {
 	return args, env
 }
 
-// noShare keeps the agent of rank 0 from opening one store for the processes of all rounds, whose keys of the first
-// round hang the second.
+// noShare is set so that the agent of rank 0 does not open one store for the workers of all rounds: keys of the first
+// round block the second.
 const noShare = "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"
 
-// conf is a command's --rdzv-conf, in which no agent tries to be the store.
+// conf returns a command's --rdzv-conf with which no agent tries to be the store.
 func conf(text string) string {
 	var all []string
 	timeout := false

@@ -1,5 +1,5 @@
-// Package proxy is 'tegen-rendezvous proxy': it starts a torchrun beside a TCPStore of its own, whose keys are in an
-// etcd (package proxystore), so that a torchrun as it is outlives the store of its run. Options and the command are
+// Package proxy is 'tegen-rendezvous proxy'. It starts torchrun beside a TCPStore on this machine whose keys are in an
+// etcd (package proxystore), so that an unchanged torchrun survives the loss of a store. Options and the command are
 // checked before anything is opened or started.
 package proxy
 
@@ -23,7 +23,7 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// Options are the flags, and what Complete makes of them and of the command.
+// Options are the flags, and the values that Complete derives from them and from the command.
 type Options struct {
 	endpoints    []string
 	files        server.Files
@@ -34,18 +34,18 @@ type Options struct {
 	silence      time.Duration
 	grace        time.Duration
 
-	minNodes int
+	minNodes int // 0 if it is unknown
 	etcd     store.External
 	run      string
 	launcher launcher
 }
 
-// leastSilence is the shortest silence that is taken for a loss. Within less a machine may be busy.
+// leastSilence is the least value of --evict-after. A busy machine may be silent for less than that.
 const leastSilence = 2 * time.Second
 
 // AddFlags adds the flags, with their defaults.
 func (o *Options) AddFlags(f *pflag.FlagSet) {
-	f.SetInterspersed(false) // what follows the command is the command's
+	f.SetInterspersed(false) // flags after the command belong to the command
 	f.SortFlags = false
 	f.StringSliceVar(&o.endpoints, "endpoints", nil,
 		"URLs of the etcd, or `host:port` (default: the command's --rdzv-endpoint)")
@@ -58,13 +58,14 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.DurationVar(&o.ttl, "run-ttl", 10*time.Minute,
 		"how long the keys of a run are kept where its last proxy was killed, at most 24h")
 	f.DurationVar(&o.silence, "evict-after", 8*time.Second,
-		"how long a node may be silent before the others form a world without it, 0 for no limit")
+		"how long a node may be silent before the others form a world without it, 0 to disable eviction")
 	f.DurationVar(&o.grace, "worker-grace", 10*time.Second,
-		"how long workers may take to end after that before they are killed, 0 for torchrun's own limit of 30s")
+		"how long workers may take to end after an eviction before they are killed (on Linux only), 0 for torchrun's "+
+			"own limit of 30s")
 }
 
-// Complete sets the flags that are not on the command line from their variables, and checks all. The command is what is
-// to be started, with what it inherits.
+// Complete sets the flags that are not on the command line from their variables, and checks all of them and the
+// command. lookup reads the environment that the command inherits.
 func (o *Options) Complete(f *pflag.FlagSet, command []string, lookup func(string) (string, bool)) error {
 	if err := daemon.SetFromVariables(f, lookup); err != nil {
 		return err
@@ -81,10 +82,11 @@ func (o *Options) Complete(f *pflag.FlagSet, command []string, lookup func(strin
 	}
 	o.minNodes = o.launcher.minNodes()
 	if o.silence != 0 && o.silence < leastSilence {
-		return fmt.Errorf("--evict-after: %s is less than %s, and not 0", o.silence, leastSilence)
+		return fmt.Errorf("--evict-after: %s is less than %s. Use %[2]s or more, or 0 to disable eviction", o.silence,
+			leastSilence)
 	}
 	if o.grace < 0 {
-		return fmt.Errorf("--worker-grace: %s is less than 0", o.grace)
+		return fmt.Errorf("--worker-grace: %s is negative. Use a duration, or 0 for torchrun's own limit", o.grace)
 	}
 	o.grace = o.launcher.grace(o.grace)
 	if o.ttl < 2*time.Second {
@@ -135,7 +137,7 @@ func (o *Options) completeEtcd(lookup func(string) (string, bool)) error {
 	return nil
 }
 
-// parseEndpoint adds etcd's port where there is none; an empty text is none.
+// parseEndpoint adds etcd's port if there is none. It returns an empty text for an empty one.
 func parseEndpoint(text string) (string, error) {
 	scheme, host, ok := strings.Cut(strings.TrimSpace(text), "://")
 	if !ok {
@@ -166,9 +168,14 @@ func parseEndpoint(text string) (string, error) {
 	return host, nil
 }
 
+// engine disables eviction if the minimum number of nodes is unknown: the world may need a node that is silent.
 func (o *Options) engine(log *slog.Logger) proxystore.Options {
+	silence := o.silence
+	if o.minNodes == 0 {
+		silence = 0
+	}
 	return proxystore.Options{
-		Run: o.run, Prefix: o.prefix, TTL: o.ttl, Silence: o.silence, MinNodes: o.minNodes,
+		Run: o.run, Prefix: o.prefix, TTL: o.ttl, Silence: silence, MinNodes: o.minNodes,
 		Grace: o.grace, Log: log,
 	}
 }

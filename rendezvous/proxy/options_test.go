@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -166,8 +167,8 @@ func TestMistakes(t *testing.T) {
 		"certificate":   {flags: "--cert " + empty, command: good, want: "key"},
 		"authority":     {flags: "--cacert " + empty, command: good, want: "certificate"},
 		"long":          {flags: "--run-ttl 24h1s", command: good, want: "--run-ttl: 24h0m1s is more than 24h"},
-		"hasty":         {flags: "--evict-after 1s", command: good, want: "--evict-after: 1s is less than 2s"},
-		"no grace":      {flags: "--worker-grace=-1s", command: good, want: "--worker-grace: -1s is less than 0"},
+		"hasty":         {flags: "--evict-after 1s", command: good, want: "1s is less than 2s. Use 2s or more, or 0"},
+		"no grace":      {flags: "--worker-grace=-1s", command: good, want: "--worker-grace: -1s is negative. Use"},
 		"negative":      {flags: "--evict-after=-1s", command: good, want: "--evict-after: -1s is less than 2s"},
 		"short":         {flags: "--run-ttl 1s", command: good, want: "--run-ttl: 1s is less than 2s"},
 		"prefix":        {flags: "--prefix=", command: good, want: "--prefix is empty"},
@@ -186,30 +187,54 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-// TestNodes: a proxy evicts no node that a world of the command needs, and leaves the command its own interval.
+// TestNodes: a proxy evicts no node that a world of the command needs, and none if it cannot know how many nodes that
+// needs. It does not change the command's own interval.
 func TestNodes(t *testing.T) {
-	for command, want := range map[string]struct {
-		least    int
+	const torchrun = "torchrun --rdzv_id=a --rdzv_endpoint=e "
+	for name, c := range map[string]struct {
+		command  string
+		env      map[string]string
+		least    int // 0: unknown
 		interval string
 	}{
-		"torchrun --rdzv_id=a --rdzv_endpoint=e --nnodes=2:4 --monitor-interval 3 t.py": {2, ""},
-		"torchrun --rdzv_id=a --rdzv_endpoint=e --nnodes 3 t.py":                        {3, "0.1"},
-		"torchrun --rdzv_id=a --rdzv_endpoint=e t.py":                                   {1, "0.1"},
-		"torchrun --rdzv_id=a --rdzv_endpoint=e --nnodes=x:4 t.py":                      {1, "0.1"},
+		"range":            {command: torchrun + "--nnodes=2:4 --monitor-interval 3 t.py", least: 2},
+		"number":           {command: torchrun + "--nnodes 3 t.py", least: 3, interval: "0.1"},
+		"torchrun's own 1": {command: torchrun + "t.py", least: 1, interval: "0.1"},
+		"no number":        {command: torchrun + "--nnodes=x:4 t.py", interval: "0.1"},
+		"no nodes":         {command: torchrun + "--nnodes=0:4 t.py", interval: "0.1"},
+		"variable": {
+			command: torchrun + "t.py", env: map[string]string{"PET_NNODES": "2:3"}, least: 2, interval: "0.1",
+		},
+		"option before variable": {
+			command: torchrun + "--nnodes=3 t.py", env: map[string]string{"PET_NNODES": "2"}, least: 3, interval: "0.1",
+		},
+		"script": {command: "./train.sh", interval: "0.1"},
+		"script and variable": {
+			command: "./train.sh", env: map[string]string{"PET_NNODES": "2:4"}, least: 2, interval: "0.1",
+		},
+		"shell": {command: "sh -c ./train.sh", interval: "0.1"},
 	} {
-		o, err := complete(nil, words(command), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, env := o.launcher.through(7, nil)
-		interval := ""
-		for _, v := range env {
-			if text, ok := strings.CutPrefix(v, "PET_MONITOR_INTERVAL="); ok {
-				interval = text
+		t.Run(name, func(t *testing.T) {
+			env := map[string]string{"PET_RDZV_ID": "a", "PET_RDZV_ENDPOINT": "e"}
+			maps.Copy(env, c.env)
+			o, err := complete(nil, words(c.command), env)
+			if err != nil {
+				t.Fatal(err)
 			}
-		}
-		if o.minNodes != want.least || interval != want.interval {
-			t.Errorf("%s: at least %d nodes and interval %q, want %v", command, o.minNodes, interval, want)
-		}
+			_, list := o.launcher.through(7, nil)
+			interval := ""
+			for _, v := range list {
+				if text, ok := strings.CutPrefix(v, "PET_MONITOR_INTERVAL="); ok {
+					interval = text
+				}
+			}
+			if o.minNodes != c.least || interval != c.interval {
+				t.Errorf("got at least %d nodes and interval %q, want %d and %q", o.minNodes, interval, c.least,
+					c.interval)
+			}
+			if evicts := o.engine(nil).Silence > 0; evicts != (c.least > 0) {
+				t.Errorf("at least %d nodes are needed, and silent ones are evicted: %v", c.least, evicts)
+			}
+		})
 	}
 }

@@ -20,17 +20,17 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
 
-// Process is what the command is started in.
+// Process has the environment and the streams of the command.
 type Process struct {
-	Environ  []string // what it inherits, but for the etcd's password
+	Environ  []string // the proxy's own; the command does not inherit etcd's password
 	In       io.Reader
 	Out, Err io.Writer
 }
 
-// flushLimit is how long the end of a command waits until the etcd has what it wrote last.
+// flushLimit is how long the proxy waits after the command has ended until its last writes are in the etcd.
 const flushLimit = 10 * time.Second
 
-// exitError says how the command ended.
+// exitError is an error with the exit code of the command.
 type exitError struct {
 	text string
 	code int
@@ -67,11 +67,15 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 	if err := o.permitted(client); err != nil {
 		return err
 	}
-	var command atomic.Int64 // its process, once it was started
+	if o.silence > 0 && o.minNodes == 0 {
+		log.Warn("silent nodes are not evicted: the command does not show how many nodes a world needs. " +
+			"Set PET_NNODES to torchrun's --nnodes")
+	}
+	var command atomic.Int64 // the process ID of the command while it runs, otherwise 0
 	options := o.engine(log)
 	options.Stop = func() {
 		if n := killWorkers(int(command.Load()), o.run); n > 0 {
-			log.Warn("killed workers that had not ended after a node was evicted", "workers", n,
+			log.Warn("killed workers that were still running after the eviction of a node", "workers", n,
 				"grace", o.grace.String())
 		}
 	}
@@ -95,14 +99,14 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 	return err
 }
 
-// permitted says what the etcd forbids, before anybody waits for it.
+// permitted checks the permissions of the etcd user before the command is started.
 func (o *Options) permitted(client *store.Store) error {
 	ctx, cancel := context.WithTimeout(context.Background(), flushLimit)
 	defer cancel()
 	return proxystore.Permitted(ctx, client.Client, o.engine(nil))
 }
 
-// connect tries until the etcd answers or a signal comes: it often starts together with its clients.
+// connect tries until the etcd answers or a signal arrives. An etcd often starts together with its clients.
 func (o *Options) connect(signals chan os.Signal, log *slog.Logger) (*store.Store, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
@@ -134,7 +138,7 @@ func (o *Options) connect(signals chan os.Signal, log *slog.Logger) (*store.Stor
 	}
 }
 
-// child runs the command to its end, and hands signals on to it.
+// child runs the command to its end, and forwards signals to it.
 func (o *Options) child(p Process, port int, signals chan os.Signal, process *atomic.Int64) error {
 	args, env := o.launcher.through(port, p.Environ)
 	cmd := exec.Command(args[0], args[1:]...)
@@ -144,6 +148,7 @@ func (o *Options) child(p Process, port int, signals chan os.Signal, process *at
 		return fmt.Errorf("starting the command: %w", err)
 	}
 	process.Store(int64(cmd.Process.Pid))
+	defer process.Store(0) // another process may get the number
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {
@@ -156,7 +161,7 @@ func (o *Options) child(p Process, port int, signals chan os.Signal, process *at
 	}
 }
 
-// outcome is nil for success, and otherwise carries the exit code, which for a signal is 128 and its number.
+// outcome returns nil for success, or an error with the exit code. For a signal that is 128 plus its number.
 func outcome(name string, err error) error {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {

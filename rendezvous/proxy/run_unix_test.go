@@ -7,9 +7,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -80,6 +82,49 @@ func TestRun(t *testing.T) {
 				t.Errorf("got %q, want %q", out.String(), c.out)
 			}
 		})
+	}
+}
+
+// TestUnknownNodes: a command that does not show how many nodes it needs is started with a warning, unless eviction is
+// disabled or the environment has the number.
+func TestUnknownNodes(t *testing.T) {
+	address := etcd(t)
+	for name, c := range map[string]struct {
+		flags    []string
+		env      map[string]string
+		warnings int
+	}{
+		"unknown":  {warnings: 1},
+		"disabled": {flags: []string{"--evict-after", "0"}},
+		"variable": {env: map[string]string{"PET_NNODES": "2"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			env := map[string]string{"PET_RDZV_ID": t.Name()}
+			maps.Copy(env, c.env)
+			o, err := complete(append(c.flags, "--endpoints", address), []string{"true"}, env)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var errs bytes.Buffer
+			if err := o.Run(Process{Environ: os.Environ(), Out: io.Discard, Err: &errs}); err != nil {
+				t.Fatal(err)
+			}
+			if n := strings.Count(errs.String(), "PET_NNODES"); n != c.warnings {
+				t.Errorf("%d warnings, want %d: %s", n, c.warnings, errs.String())
+			}
+		})
+	}
+}
+
+// TestEnded: the process ID of a command is not used after the command has ended.
+func TestEnded(t *testing.T) {
+	o := shell(t, "127.0.0.1:1", "exit 0")
+	var process atomic.Int64
+	if err := o.child(Process{Out: io.Discard, Err: io.Discard}, 7, nil, &process); err != nil {
+		t.Fatal(err)
+	}
+	if pid := process.Load(); pid != 0 {
+		t.Errorf("the process ID is still %d", pid)
 	}
 }
 

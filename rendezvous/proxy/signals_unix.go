@@ -11,10 +11,10 @@ var forwarded = []os.Signal{
 	syscall.SIGTERM, os.Interrupt, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// apart gives the command a process group, so that what a terminal sends to both of us reaches it once.
+// apart starts the command in a process group, so that it receives a terminal's signal once and not twice.
 var apart = &syscall.SysProcAttr{Setpgid: true}
 
-// handOn hands a signal on: those that a terminal sends by its keys to the whole group, as it would have.
+// handOn forwards a signal. Signals of a terminal's keys go to all processes of the group, as without a proxy.
 func handOn(command *os.Process, sig os.Signal) error {
 	if sig == os.Interrupt || sig == syscall.SIGQUIT {
 		return syscall.Kill(-command.Pid, sig.(syscall.Signal))

@@ -9,10 +9,13 @@ import (
 	"syscall"
 )
 
-// killWorkers kills the workers of a command's run: of what the command has started, the processes that have the run's
-// id from their agent, and whose parent does not.
+// killWorkers kills the workers of a command's run. They are the descendants of the command whose environment has the
+// run's id from their agent, and whose parent's environment does not. A command that does not run is 0.
 func killWorkers(command int, run string) (killed int) {
-	var workers []int // found before any is killed, because that gives its children another parent
+	if command == 0 { // all processes descend from it
+		return 0
+	}
+	var workers []int // complete before any is killed, because its children then get another parent
 	for pid := range descendants(command) {
 		if ofRun(pid, run) && !ofRun(parent(pid), run) {
 			workers = append(workers, pid)
@@ -26,7 +29,7 @@ func killWorkers(command int, run string) (killed int) {
 	return killed
 }
 
-// descendants are all processes that a process has started, and those that they have.
+// descendants returns the children of a process, and their descendants.
 func descendants(of int) map[int]bool {
 	children := map[int][]int{}
 	entries, err := filepath.Glob("/proc/[0-9]*/stat")
@@ -50,13 +53,13 @@ func descendants(of int) map[int]bool {
 	return all
 }
 
-// parent is the process that has started another; 0 where that has ended.
+// parent returns the parent of a process, or 0 if the process has ended.
 func parent(pid int) int {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return 0
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // the name before it may hold anything
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:])) // the name before it may contain anything
 	if len(fields) < 2 {
 		return 0
 	}
@@ -64,7 +67,7 @@ func parent(pid int) int {
 	return n
 }
 
-// ofRun says whether a process has the variable that torch's agents give their workers.
+// ofRun reports whether a process has the variable that torch's agents set for the workers of a run.
 func ofRun(pid int, run string) bool {
 	text, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {

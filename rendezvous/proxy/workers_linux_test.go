@@ -45,3 +45,20 @@ wait`
 		t.Errorf("%d processes of the other run are left, want 1", n)
 	}
 }
+
+// TestKillNoCommand: before a command was started there is nothing to kill. Every process descends from PID 0.
+func TestKillNoCommand(t *testing.T) {
+	t.Parallel()
+	cmd := exec.Command("sleep", "1000")
+	cmd.Env = []string{"TORCHELASTIC_RUN_ID=" + t.Name()}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	if n := killWorkers(0, t.Name()); n != 0 {
+		t.Errorf("%d workers were killed", n)
+	}
+}

@@ -2,5 +2,5 @@
 
 package proxy
 
-// killWorkers kills none: only Linux shows which processes are the workers.
+// killWorkers does nothing. Workers are identified by their environment in /proc, which only Linux has.
 func killWorkers(int, string) int { return 0 }

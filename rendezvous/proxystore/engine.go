@@ -6,6 +6,7 @@
 //
 //	keys/<key>         a key of torch: a byte that says how it was written, then the value
 //	sessions/<engine>  the number of the engine's last write, and what was answered to it
+//	nodes/<node>       nothing; the engine of this node's agent writes it at every tick (see silence.go)
 //	lease              the run's lease
 //
 // An engine carries out one request after the other, in the order in which they came: no operation of a pod overtakes
@@ -51,9 +52,9 @@ type Options struct {
 	TTL      time.Duration // how long a run without proxies is kept, default 10 min, at least 2 s
 	Patience time.Duration // after which a WAIT for keys that were seen needs no answer of the etcd, default 2 s
 	Attempt  time.Duration // how long one request to the etcd may take before it is repeated, default 5 s
-	// Silence is how long a node may be silent until it is evicted from the run, 0 for ever. MinNodes is how many a
-	// world must have. Stop ends the workers on this node. It is called where they still run Grace after another node
-	// was evicted, unless that is 0.
+	// Silence is the time after which a silent node is evicted from the run; 0 disables eviction. MinNodes is the
+	// smallest number of nodes in a world. Stop ends the workers on this node. It is called if they still run Grace
+	// after the eviction of another node; a Grace of 0 disables that.
 	Silence  time.Duration
 	MinNodes int
 	Grace    time.Duration
@@ -88,7 +89,7 @@ type Engine struct {
 	bytes   int
 	clients map[tcpstore.Client][]*operation // those that were asked to wait, or may be
 
-	// What follows is of the goroutine that carries out requests, down to known.
+	// Only the goroutine that carries out requests uses session, seen and known.
 	session session
 	seen    seen
 	known   *era
@@ -200,7 +201,7 @@ func (e *Engine) Do(c tcpstore.Client, q tcpstore.Request) error {
 			return refuse("length", "%s with a value of %d bytes: an etcd takes %d", q.Op, len(v), mostValue)
 		}
 	}
-	e.watcher.pass(c, &q)
+	e.watcher.adjust(c, &q)
 	return e.enqueue(&operation{client: c, q: q, came: time.Now(), queued: true})
 }
 
@@ -336,8 +337,8 @@ func (e *Engine) perform(o *operation) error {
 	return e.write(o)
 }
 
-// Close waits until what clients have written is in the etcd, at most for the context's time, and ends the engine. The
-// error says how many requests were lost.
+// Close waits until what clients have written is in the etcd, at most for the context's time, and ends the engine. It
+// then takes up to a second to delete the session. The error says how many requests were lost.
 func (e *Engine) Close(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, func() {
 		e.mu.Lock()
@@ -358,8 +359,6 @@ func (e *Engine) Close(ctx context.Context) error {
 		return fmt.Errorf("%d requests of this pod are not in the etcd: %w", left, context.Cause(ctx))
 	}
 	if e.session.rev > 0 { // nothing of it is on its way; it expires where this fails
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
 		if err := e.leave(ctx); err != nil {
 			e.options.Log.Debug("leaving the run", "run", e.options.Run, "error", err)
 		}
@@ -367,11 +366,13 @@ func (e *Engine) Close(ctx context.Context) error {
 	return nil
 }
 
-// leave deletes the engine's session, and with the last one what the run has written, as a store goes with the process
-// that torch has it in: torch's agents close a run at its end, and those of its next attempt could not join it. The
-// lease itself ends by its time: an engine that is about to write for the first time may have just read its number.
+// leave deletes the engine's session, and with the last session all that the run has written. Torch's own store also
+// ends with its process. Torch's agents close a run at its end, and those of the next attempt could not join a closed
+// run. The lease expires: an engine that is about to write for the first time may have just read its number.
 func (e *Engine) leave(ctx context.Context) error {
 	e.watcher.depart(ctx)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // however long the rest took
+	defer cancel()
 	if _, err := e.client.Delete(ctx, e.keys.session); err != nil {
 		return err
 	}

@@ -135,7 +135,12 @@ type pod struct {
 // newPod serves a run until the test ends.
 func newPod(t *testing.T, endpoint string, o Options) pod {
 	t.Helper()
-	e, err := New(client(t, endpoint), o)
+	return newPodWith(t, client(t, endpoint), o)
+}
+
+func newPodWith(t *testing.T, c *clientv3.Client, o Options) pod {
+	t.Helper()
+	e, err := New(c, o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,19 +10,19 @@ import (
 	"time"
 )
 
-// The state of a rendezvous, which torch's agents keep in one key: a round that is complete or not, the nodes that take
-// part, those that wait for the next round, and when each was last heard of. An agent whose round is complete trains,
-// and looks at the nodes that wait: once there is one, it stops its workers, leaves, and joins the next round, which
-// costs none of its restarts. A round ends when its last participant has left.
+// Torch's agents keep the state of their rendezvous in one key. It contains the current round, whether that is
+// complete, its participants, the wait list of nodes for the next round, and the latest heartbeat of each node. The
+// agents of a complete round train, and poll the wait list. When a node is added to it, they stop their workers, leave
+// the round and join the next one, which uses no restart. A round ends when its last participant has left.
 
-// stateKey is the key of the state of a run, as torch's clients name it.
+// stateKey is the key that torch's clients use for the state of a run.
 func stateKey(run string) string { return "/torch.rendezvous." + run }
 
-// lostHost begins the host of a node that no machine is. It stands in the list of those that wait for as long as agents
-// are to notice that a participant was lost; its process id is the number of the round that has lost one.
-const lostHost = "tegen-rendezvous: lost "
+// placeholderHost begins the host of a placeholder node in the wait list. The placeholder is there until the agents of
+// a round that has lost a node have left it. Its process ID is the number of that round.
+const placeholderHost = "tegen-rendezvous: lost "
 
-// membership is a state. Fields that this does not use are kept as they are.
+// membership is a state. Fields that are not used here are preserved.
 type membership struct {
 	root   *pyObject
 	fields *pyDict
@@ -31,7 +31,7 @@ type membership struct {
 	waiting, redundant       *pySet
 }
 
-var errState = errors.New("the state of the rendezvous is none of torch 1.13 to 2.14")
+var errState = errors.New("the rendezvous state does not have the form of torch 1.13 to 2.14")
 
 func parseMembership(text []byte) (*membership, error) {
 	raw, err := base64.StdEncoding.DecodeString(string(text))
@@ -57,7 +57,7 @@ func parseMembership(text []byte) (*membership, error) {
 	if slices.Contains(ok[:], false) {
 		return nil, errState
 	}
-	if m.redundant, ok[0] = m.fields.get("redundancy_list").(*pySet); !ok[0] { // of torch 2.4 and newer
+	if m.redundant, ok[0] = m.fields.get("redundancy_list").(*pySet); !ok[0] { // new in torch 2.4
 		m.redundant = &pySet{}
 	}
 	nodes := slices.Concat(m.participants.keys, m.heartbeats.keys, m.waiting.items, m.redundant.items)
@@ -104,7 +104,7 @@ func (m *membership) round() int64   { n, _ := m.fields.get("round").(int64); re
 func (m *membership) complete() bool { b, _ := m.fields.get("complete").(bool); return b }
 func (m *membership) closed() bool   { b, _ := m.fields.get("closed").(bool); return b }
 
-// nodeParts are the fields of a node. The name of the first one was "fqdn" in torch 1.13.
+// nodeParts returns the fields of a node. The host is "addr", or "fqdn" in torch 1.13.
 func nodeParts(v any) (host string, pid, id int64) {
 	fields := v.(*pyObject).state.(*pyDict)
 	for i, key := range fields.keys {
@@ -122,7 +122,7 @@ func nodeParts(v any) (host string, pid, id int64) {
 	return host, pid, id
 }
 
-// nodeName is what identifies a node in a run, as torch writes it in its log.
+// nodeName identifies a node in a run. Torch's log has the same names.
 func nodeName(v any) string {
 	host, pid, id := nodeParts(v)
 	return fmt.Sprintf("%s_%d_%d", host, pid, id)
@@ -136,17 +136,19 @@ func names(nodes []any) []string {
 	return all
 }
 
-func lost(v any) bool {
+// isPlaceholder reports whether a node in the wait list stands for one that was lost.
+func isPlaceholder(v any) bool {
 	host, _, _ := nodeParts(v)
-	return strings.HasPrefix(host, lostHost)
+	return strings.HasPrefix(host, placeholderHost)
 }
 
-// has says whether a node takes part, waits, or is one too many.
+// has reports whether a node is a participant, or in the wait list or the redundancy list.
 func (m *membership) has(name string) bool {
 	return slices.Contains(names(m.participants.keys), name) || slices.Contains(names(m.waiting.items), name) ||
 		slices.Contains(names(m.redundant.items), name)
 }
 
+// remove deletes keys and returns them.
 func (d *pyDict) remove(gone func(any) bool) (removed []any) {
 	for i := 0; i < len(d.keys); {
 		if !gone(d.keys[i]) {
@@ -159,6 +161,7 @@ func (d *pyDict) remove(gone func(any) bool) (removed []any) {
 	return removed
 }
 
+// remove deletes nodes from all lists, and returns those that were participants.
 func (m *membership) remove(gone func(any) bool) (participants []any) {
 	m.waiting.items = slices.DeleteFunc(m.waiting.items, gone)
 	m.redundant.items = slices.DeleteFunc(m.redundant.items, gone)
@@ -166,19 +169,19 @@ func (m *membership) remove(gone func(any) bool) (participants []any) {
 	return m.participants.remove(gone)
 }
 
-// left counts the nodes that can form a world without some: those that take part, and those that wait.
-func (m *membership) left(without map[string]bool) int {
+// remaining counts the participants and waiting nodes that can form a world without some nodes.
+func (m *membership) remaining(without map[string]bool) int {
 	n := 0
 	for _, node := range slices.Concat(m.participants.keys, m.waiting.items) {
-		if !without[nodeName(node)] && !lost(node) {
+		if !without[nodeName(node)] && !isPlaceholder(node) {
 			n++
 		}
 	}
 	return n
 }
 
-// evict removes nodes, as an agent removes those whose heartbeats have stopped. Where that leaves a round incomplete
-// which was complete, the agents that are left are to join the next one: a node that is lost waits for it.
+// evict removes nodes, as an agent removes those without recent heartbeats. The other participants of a complete round
+// then have to join the next one: a placeholder in the wait list starts that.
 func (m *membership) evict(gone map[string]bool) {
 	removed := m.remove(func(node any) bool { return gone[nodeName(node)] })
 	switch {
@@ -188,23 +191,24 @@ func (m *membership) evict(gone map[string]bool) {
 		m.fields.set("round", m.round()+1)
 	default:
 		for _, node := range removed {
-			m.wait(m.lostNode(node), time.Now().Add(lostFor))
+			m.addToWaitList(m.placeholder(node), time.Now().Add(placeholderLifetime))
 		}
 	}
 }
 
-// lostFor is how long agents leave a lost node in the list themselves. A proxy removes it with the round.
-const lostFor = 10 * time.Minute
+// placeholderLifetime is how far in the future the heartbeat of a placeholder is. Agents remove it later than that, if
+// no proxy has removed it at the end of the round.
+const placeholderLifetime = 10 * time.Minute
 
-// lostNode is a node that no machine is, for one that has left a round.
-func (m *membership) lostNode(of any) *pyObject {
-	o := *of.(*pyObject)
+// placeholder returns a placeholder node for a participant that was lost.
+func (m *membership) placeholder(lost any) *pyObject {
+	o := *lost.(*pyObject)
 	fields := &pyDict{}
 	for i, key := range o.state.(*pyDict).keys {
 		var value any = int64(0)
 		switch o.state.(*pyDict).values[i].(type) {
 		case string:
-			value = lostHost + nodeName(of)
+			value = placeholderHost + nodeName(lost)
 		case int64:
 			if key == "pid" {
 				value = m.round()
@@ -216,15 +220,18 @@ func (m *membership) lostNode(of any) *pyObject {
 	return &o
 }
 
-// wait has a node wait for the next round, with a heartbeat.
-func (m *membership) wait(node *pyObject, heartbeat time.Time) {
-	if m.beat(node, heartbeat) {
-		m.waiting.items = append(m.waiting.items, node)
+// addToWaitList adds a node with a heartbeat, and reports whether it could (see setHeartbeat).
+func (m *membership) addToWaitList(node *pyObject, heartbeat time.Time) bool {
+	if !m.setHeartbeat(node, heartbeat) {
+		return false
 	}
+	m.waiting.items = append(m.waiting.items, node)
+	return true
 }
 
-// at is a time as the state has them: a datetime of 10 bytes, with or without a time zone, which is UTC.
-func (m *membership) at(t time.Time) (*pyObject, error) {
+// datetime returns a time in the form of the heartbeats in the state: a datetime of 10 bytes, with or without the time
+// zone UTC.
+func (m *membership) datetime(t time.Time) (*pyObject, error) {
 	for _, v := range m.heartbeats.values {
 		old, ok := v.(*pyObject)
 		if !ok {
@@ -245,26 +252,26 @@ func (m *membership) at(t time.Time) (*pyObject, error) {
 	return nil, errState
 }
 
-// ending says whether the round has lost a node, so that its agents are to leave it.
-func (m *membership) ending() bool {
+// hasPlaceholder reports whether the round has lost a node, so that its agents have to leave it.
+func (m *membership) hasPlaceholder() bool {
 	return slices.ContainsFunc(m.waiting.items, func(node any) bool {
 		_, round, _ := nodeParts(node)
-		return lost(node) && round == m.round()
+		return isPlaceholder(node) && round == m.round()
 	})
 }
 
-// expired removes the lost nodes of rounds that have ended, and says whether there was one.
-func (m *membership) expired() bool {
+// removeExpired removes the placeholders of rounds that have ended, and reports whether there was one.
+func (m *membership) removeExpired() bool {
 	before := len(m.waiting.items)
 	m.remove(func(node any) bool {
 		_, round, _ := nodeParts(node)
-		return lost(node) && round < m.round()
+		return isPlaceholder(node) && round < m.round()
 	})
 	return len(m.waiting.items) < before
 }
 
-// restore puts participants of an older state back that an agent has removed because of their heartbeats, and says
-// whether there was one. Who takes part changes no rank while a round is complete.
+// restore puts back participants of an older state that an agent has removed because of their heartbeats. It reports
+// whether there was one. In a complete round participants have fixed ranks, so that this changes none.
 func (m *membership) restore(older *membership, which func(name string) bool) bool {
 	if older == nil || !m.complete() || !older.complete() || m.round() != older.round() {
 		return false
@@ -275,7 +282,7 @@ func (m *membership) restore(older *membership, which func(name string) bool) bo
 		if name := nodeName(node); slices.Contains(there, name) || !which(name) {
 			continue
 		}
-		if m.beat(node, time.Now()) {
+		if m.setHeartbeat(node, time.Now()) {
 			m.participants.set(node, older.participants.values[i])
 			restored = true
 		}
@@ -283,9 +290,9 @@ func (m *membership) restore(older *membership, which func(name string) bool) bo
 	return restored
 }
 
-// beat sets a node's heartbeat. It is false in a state that has no heartbeat at all, whose form is not known.
-func (m *membership) beat(node any, heartbeat time.Time) bool {
-	at, err := m.at(heartbeat)
+// setHeartbeat sets the heartbeat of a node. It reports false if the state has no heartbeat whose form it could use.
+func (m *membership) setHeartbeat(node any, heartbeat time.Time) bool {
+	at, err := m.datetime(heartbeat)
 	if err != nil {
 		return false
 	}
@@ -299,19 +306,19 @@ func (m *membership) beat(node any, heartbeat time.Time) bool {
 	return true
 }
 
-// stale says whether a participant's heartbeat is from before a time.
+// stale reports whether the heartbeat of a participant is older than a time.
 func (m *membership) stale(name string, before time.Time) (node any, is bool) {
 	for i, node := range m.heartbeats.keys {
 		if nodeName(node) == name && slices.Contains(names(m.participants.keys), name) {
-			at, ok := instant(m.heartbeats.values[i])
+			at, ok := parseDatetime(m.heartbeats.values[i])
 			return node, ok && at.Before(before)
 		}
 	}
 	return nil, false
 }
 
-// instant is the time that a datetime of 10 bytes has.
-func instant(v any) (time.Time, bool) {
+// parseDatetime returns the time of a datetime of 10 bytes.
+func parseDatetime(v any) (time.Time, bool) {
 	b := []byte(stamp(v))
 	if len(b) != 10 {
 		return time.Time{}, false
@@ -321,9 +328,9 @@ func instant(v any) (time.Time, bool) {
 		micros*1000, time.UTC), true
 }
 
-// beaten are the nodes whose heartbeats differ from those of an older state: whoever wrote the newer one is among them,
-// alone.
-func (m *membership) beaten(older *membership) []*pyObject {
+// withNewHeartbeats returns the nodes whose heartbeats differ from an older state. An agent that writes a state changes
+// the heartbeat of its own node only.
+func (m *membership) withNewHeartbeats(older *membership) []*pyObject {
 	before := map[string]string{}
 	if older != nil {
 		for i, node := range older.heartbeats.keys {
@@ -332,13 +339,14 @@ func (m *membership) beaten(older *membership) []*pyObject {
 	}
 	var all []*pyObject
 	for i, node := range m.heartbeats.keys {
-		if was, ok := before[nodeName(node)]; (!ok || was != stamp(m.heartbeats.values[i])) && !lost(node) {
+		if was, ok := before[nodeName(node)]; (!ok || was != stamp(m.heartbeats.values[i])) && !isPlaceholder(node) {
 			all = append(all, node.(*pyObject))
 		}
 	}
 	return all
 }
 
+// stamp returns the 10 bytes of a datetime.
 func stamp(v any) string {
 	if o, ok := v.(*pyObject); ok {
 		if args, ok := o.args.(*pyTuple); ok && len(args.items) > 0 {

@@ -1,7 +1,9 @@
 package proxystore
 
 import (
+	"bytes"
 	"encoding/base64"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -87,7 +89,7 @@ func TestMembership(t *testing.T) {
 // TestEvict: agents see a node that waits as long as the round lasts in which a node was lost, and no longer. The last
 // participant ends the round.
 func TestEvict(t *testing.T) {
-	const phantom = lostHost + "b_2_0_0_0"
+	const phantom = placeholderHost + "b_2_0_0_0"
 	for version := range recorded {
 		t.Run(version, func(t *testing.T) {
 			m := state(t, version)
@@ -100,11 +102,11 @@ func TestEvict(t *testing.T) {
 				}
 			}
 			check("round 0, complete true, closed false: a_1_0; waiting " + phantom + "; heard of a_1_0 " + phantom)
-			if m.expired() || m.left(nil) != 1 {
-				t.Errorf("the lost node has expired in its own round, or counts as one of %d", m.left(nil))
+			if m.removeExpired() || m.remaining(nil) != 1 {
+				t.Errorf("the lost node has expired in its own round, or counts as one of %d", m.remaining(nil))
 			}
 			m.fields.set("round", int64(1))
-			if m = again(t, m); !m.expired() || m.expired() {
+			if m = again(t, m); !m.removeExpired() || m.removeExpired() {
 				t.Error("the lost node has not expired once with its round")
 			}
 			check("round 1, complete true, closed false: a_1_0; waiting ; heard of a_1_0")
@@ -114,22 +116,22 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// TestBeaten: the node that has written a state is the one whose heartbeat is new.
-func TestBeaten(t *testing.T) {
+// TestWithNewHeartbeats: the node that has written a state is the one whose heartbeat is new.
+func TestWithNewHeartbeats(t *testing.T) {
 	for version := range recorded {
 		older, m := state(t, version), state(t, version)
-		if got := m.beaten(older); len(got) > 0 {
+		if got := m.withNewHeartbeats(older); len(got) > 0 {
 			t.Errorf("%s: %v have written what is the same", version, got)
 		}
-		beat, err := m.at(time.Now())
+		beat, err := m.datetime(time.Now())
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.heartbeats.set(m.heartbeats.keys[1], beat)
-		if got := m.beaten(older); len(got) != 1 || nodeName(got[0]) != nodeB {
+		if got := m.withNewHeartbeats(older); len(got) != 1 || nodeName(got[0]) != nodeB {
 			t.Errorf("%s: %v have written, want b alone", version, got)
 		}
-		if got := m.beaten(nil); len(got) != 3 {
+		if got := m.withNewHeartbeats(nil); len(got) != 3 {
 			t.Errorf("%s: %v have written the first state, want all", version, got)
 		}
 	}
@@ -192,7 +194,7 @@ print(s.round, s.complete, s.deadline, s.closed, s.participants, s.wait_list,
 	}
 	for version, zone := range map[string]string{"1.13": "", "2.6": "+00:00", "2.14": "+00:00"} {
 		m := state(t, version)
-		m.wait(m.lostNode(m.participants.keys[0]), time.Date(2027, 1, 2, 3, 4, 5, 678_000, time.UTC))
+		m.addToWaitList(m.placeholder(m.participants.keys[0]), time.Date(2027, 1, 2, 3, 4, 5, 678_000, time.UTC))
 		m.remove(func(v any) bool { return nodeName(v) == nodeC })
 		text, err := m.text()
 		if err != nil {
@@ -202,7 +204,7 @@ print(s.round, s.complete, s.deadline, s.closed, s.participants, s.wait_list,
 		if err != nil {
 			t.Fatalf("%s: %v\n%s", version, err, out)
 		}
-		phantom := lostHost + "a_1_0_0_0"
+		phantom := placeholderHost + "a_1_0_0_0"
 		old := "2026-01-02 03:04:05.000006" + zone
 		want := fmt.Sprintf("0 True %[1]s False {a_1_0: 0, b_2_0: 1} {%[2]s} [(a_1_0, '%[1]s'), (b_2_0, '%[1]s'), "+
 			"(%[2]s, '2027-01-02 03:04:05.000678%[3]s')]\n", old, phantom, zone)
@@ -237,6 +239,51 @@ func TestMalformed(t *testing.T) {
 	}
 }
 
+// withField is a state with one more field, whose value is built by operations of a pickle.
+func withField(t *testing.T, value []byte) []byte {
+	t.Helper()
+	raw, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(recorded["2.6"], "\n", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	end := len(raw) - len("ub.")
+	raw = slices.Concat(raw[:end], []byte{opShortText, 1, 'x'}, value, raw[end:])
+	return base64.StdEncoding.AppendEncode(nil, raw)
+}
+
+// nestedTuples are the operations that build n tuples around an empty one.
+func nestedTuples(n int) []byte {
+	return append([]byte{opEmptyTuple}, bytes.Repeat([]byte{opTuple1}, n)...)
+}
+
+// TestNested: a state whose values are nested too deeply to be written again is refused when it is read.
+func TestNested(t *testing.T) {
+	raw, err := base64.StdEncoding.DecodeString(strings.ReplaceAll(recorded["2.6"], "\n", ""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Each dict is filled after it was put into the one before, so that no value is nested deeply when it is built.
+	dicts, first := []byte{opMark, opEmptyDict}, bytes.Count(raw, []byte{opMemoize})
+	for i := range 1000 {
+		dicts = append(dicts, opNone, opEmptyDict, opMemoize, opSetItem)
+		dicts = binary.LittleEndian.AppendUint32(append(dicts, opLongGet), uint32(first+i))
+	}
+	dicts = append(dicts, opTuple)
+	for name, value := range map[string][]byte{
+		"tuples": nestedTuples(780_000), "one too many": nestedTuples(mostNested), "dicts": dicts,
+	} {
+		if m, err := parseMembership(withField(t, value)); err == nil {
+			_, err = m.text()
+			t.Errorf("%s: the state is read, and writing it returns %v", name, err)
+		}
+	}
+	m, err := parseMembership(withField(t, nestedTuples(mostNested/2)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again(t, m)
+}
+
 func FuzzMembership(f *testing.F) {
 	for _, text := range recorded {
 		f.Add([]byte(strings.ReplaceAll(text, "\n", "")))
@@ -251,6 +298,6 @@ func FuzzMembership(f *testing.F) {
 			t.Errorf("got %s, want %s", got, before)
 		}
 		m.evict(map[string]bool{nodeB: true})
-		m.expired()
+		m.removeExpired()
 	})
 }

@@ -18,11 +18,11 @@ type (
 	pySet    struct{ items []any }
 	pyDict   struct{ keys, values []any }
 	pyGlobal struct{ module, name string }
-	// pyObject is what a class or a function makes of its arguments.
+	// pyObject is an instance of a class, or the result of a function.
 	pyObject struct {
 		of, args any
-		call     bool // of is called, as opposed to an instance being allocated
-		state    any  // of its fields; nil where there is none
+		call     bool // of is a function that is called; otherwise it is the class
+		state    any  // its fields, or nil
 	}
 )
 
@@ -60,6 +60,7 @@ const (
 	opMemoize      = 0x94
 	opFrame        = 0x95
 	mostPickled    = 1 << 20
+	mostNested     = 100
 	protocol       = 4
 	longestShort   = 255
 	frameLength    = 8
@@ -76,12 +77,13 @@ type machine struct {
 	memo  []any
 }
 
-// unpickle returns what a pickle builds. It refuses every operation that it does not know.
+// unpickle returns the value that a pickle builds. It refuses unknown operations, and values that pickle cannot write,
+// such as deeply nested ones.
 func unpickle(text []byte) (v any, err error) {
 	if len(text) > mostPickled {
 		return nil, fmt.Errorf("the pickle has %d bytes, more than %d", len(text), mostPickled)
 	}
-	defer func() { // a malformed pickle takes what is not there
+	defer func() { // a malformed pickle reads beyond the end of a slice
 		if recover() != nil {
 			v, err = nil, errPickle
 		}
@@ -90,7 +92,11 @@ func unpickle(text []byte) (v any, err error) {
 	for {
 		switch op := m.take(1)[0]; op {
 		case opStop:
-			return m.pop(), nil
+			v := m.pop()
+			if _, err := pickle(v); err != nil {
+				return nil, err
+			}
+			return v, nil
 		default:
 			if err := m.step(op); err != nil {
 				return nil, err
@@ -187,7 +193,7 @@ func (m *machine) integer(op byte) error {
 	return nil
 }
 
-// compose carries out what makes one value of others.
+// compose carries out the operations that build a value from others.
 func (m *machine) compose(op byte) error {
 	switch op {
 	case opEmptyTuple:
@@ -218,7 +224,7 @@ func (m *machine) compose(op byte) error {
 		state := m.pop()
 		m.top().(*pyObject).state = state
 	default:
-		return fmt.Errorf("the pickle has operation %#x, which no state of torch's rendezvous has", op)
+		return fmt.Errorf("the pickle has the unknown operation %#x", op)
 	}
 	return nil
 }
@@ -230,10 +236,11 @@ func (m *machine) setItems(items []any) {
 	}
 }
 
-// pickler writes values. What occurs again is written once, and then referred to.
+// pickler writes values. Each value is written once. Further occurrences are references to it.
 type pickler struct {
-	out  []byte
-	memo map[any]int
+	out   []byte
+	memo  map[any]int
+	depth int // of the value that is being written
 }
 
 // pickle returns the program that builds a value.
@@ -245,7 +252,12 @@ func pickle(v any) ([]byte, error) {
 	return append(p.out, opStop), nil
 }
 
+// write is recursive, and the stack must not grow with the size of what another client has written.
 func (p *pickler) write(v any) error {
+	if p.depth++; p.depth > mostNested {
+		return fmt.Errorf("the pickle has values that are nested more than %d deep", mostNested)
+	}
+	defer func() { p.depth-- }()
 	switch v := v.(type) {
 	case nil:
 		p.out = append(p.out, opNone)
@@ -255,10 +267,10 @@ func (p *pickler) write(v any) error {
 		p.integer(v)
 	case []byte:
 		if len(v) > longestShort {
-			return errors.New("bytes too long for a state of torch's rendezvous")
+			return fmt.Errorf("the pickle has %d bytes in one value, more than %d", len(v), longestShort)
 		}
 		p.out = append(append(p.out, opShortBytes, byte(len(v))), v...)
-	default: // what may occur again
+	default: // values that may occur again
 		if at, ok := p.memo[v]; ok {
 			p.out = binary.LittleEndian.AppendUint32(append(p.out, opLongGet), uint32(at))
 			return nil
@@ -276,7 +288,7 @@ func (p *pickler) integer(v int64) {
 	p.out = binary.LittleEndian.AppendUint64(append(p.out, opLong, longestLongInt), uint64(v))
 }
 
-// first writes what has not occurred yet.
+// first writes a value that has not occurred before.
 func (p *pickler) first(v any) error {
 	switch v := v.(type) {
 	case string:
@@ -308,13 +320,13 @@ func (p *pickler) first(v any) error {
 		p.out = append(p.out, opBuild)
 		return nil
 	default:
-		return fmt.Errorf("a state of torch's rendezvous has no %T", v)
+		return fmt.Errorf("a pickle cannot contain a %T", v)
 	}
 	p.memoize(v)
 	return nil
 }
 
-// all writes values, and the operation that makes v of them.
+// all writes values, and the operation that builds v from them.
 func (p *pickler) all(v any, op byte, values ...any) error {
 	for _, value := range values {
 		if err := p.write(value); err != nil {
@@ -326,7 +338,7 @@ func (p *pickler) all(v any, op byte, values ...any) error {
 	return nil
 }
 
-// items writes what is added to the container on the stack.
+// items writes values, and the operation that adds them to the container on the stack.
 func (p *pickler) items(op byte, values []any) error {
 	if len(values) == 0 {
 		return nil

@@ -1,6 +1,7 @@
 package proxystore
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -8,6 +9,7 @@ import (
 	"time"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"google.golang.org/grpc"
 )
 
 // short is a silence for tests. What holds for it holds for any.
@@ -45,7 +47,7 @@ func (n *node) change(of func(m *membership)) {
 		}
 		self := m.heartbeats.keys[slices.IndexFunc(m.heartbeats.keys, n.id)]
 		of(m)
-		if !m.beat(self, time.Now()) {
+		if !m.setHeartbeat(self, time.Now()) {
 			n.t.Fatal("the state has no heartbeat")
 		}
 		text, err := m.text()
@@ -112,7 +114,7 @@ func silentWay(t *testing.T, at string) {
 	b.turns(t, at, 1)
 	b.relay.cut()
 	until(t, func() bool { return !a.state().has(nodeB) })
-	if m := a.state(); !m.ending() || m.left(nil) != 1 || !m.complete() {
+	if m := a.state(); !m.hasPlaceholder() || m.remaining(nil) != 1 || !m.complete() {
 		t.Fatalf("after b fell silent: %s", summary(m))
 	}
 	b.relay.open()
@@ -125,7 +127,7 @@ func silentWay(t *testing.T, at string) {
 		m.fields.set("round", m.round()+1)
 		m.fields.set("complete", false)
 	})
-	if m := a.state(); m.ending() || len(m.waiting.items) != 1 || !m.has(nodeB) {
+	if m := a.state(); m.hasPlaceholder() || len(m.waiting.items) != 1 || !m.has(nodeB) {
 		t.Errorf("after a has left the round: %s", summary(m))
 	}
 }
@@ -143,7 +145,7 @@ func TestNeeded(t *testing.T) {
 	})
 	a.turns(t, etcd(t), 2)
 	a.change(func(m *membership) { m.remove(b.id) }) // as agents of torch do after 15 s
-	if m := a.state(); !m.has(nodeB) || m.ending() {
+	if m := a.state(); !m.has(nodeB) || m.hasPlaceholder() {
 		t.Errorf("b was evicted from a world of two that needs two: %s", summary(m))
 	}
 }
@@ -158,10 +160,10 @@ func TestAllAway(t *testing.T) {
 	b.relay.cut()
 	time.Sleep(2 * short) // nothing shows that a node cannot write
 	a.relay.open()
-	a.turns(t, etcd(t), beats/2)
+	a.turns(t, etcd(t), silentTicks/2)
 	b.relay.open()
-	b.turns(t, etcd(t), 2*beats)
-	if m := a.state(); !m.has(nodeA) || !m.has(nodeB) || m.ending() || len(m.waiting.items) > 0 {
+	b.turns(t, etcd(t), 2*silentTicks)
+	if m := a.state(); !m.has(nodeA) || !m.has(nodeB) || m.hasPlaceholder() || len(m.waiting.items) > 0 {
 		t.Errorf("after the etcd was away: %s", summary(m))
 	}
 }
@@ -178,7 +180,7 @@ func TestDepart(t *testing.T) {
 	if err := b.pod.Close(within(t)); err != nil {
 		t.Fatal(err)
 	}
-	if m := a.state(); m.has(nodeB) || !m.ending() {
+	if m := a.state(); m.has(nodeB) || !m.hasPlaceholder() {
 		t.Errorf("after the agent of b has ended: %s", summary(m))
 	}
 	r, err := client(t, etcd(t)).Get(within(t), b.watcher.key(nodeB), clientv3.WithCountOnly())
@@ -201,7 +203,176 @@ func TestStop(t *testing.T) {
 	}
 	b.relay.cut()
 	until(t, func() bool { return stopped.Load() > 0 })
-	if m := a.state(); !strings.Contains(summary(m), lostHost) {
+	if m := a.state(); !strings.Contains(summary(m), placeholderHost) {
 		t.Errorf("workers were ended in %s", summary(m))
 	}
+}
+
+// crowd is a complete round of a and so many other nodes, each of which has written its key once.
+func crowd(t *testing.T, at string, others int, o Options) *node {
+	t.Helper()
+	o.Run = newRun()
+	m := state(t, "2.6")
+	m.remove(func(v any) bool { return nodeName(v) != nodeA })
+	template := m.participants.keys[0].(*pyObject)
+	for i := range others {
+		other := *template
+		fields := *other.state.(*pyDict)
+		fields.values = slices.Clone(fields.values)
+		fields.set("pid", int64(1000+i))
+		other.state = &fields
+		m.participants.set(&other, int64(i+1))
+		m.setHeartbeat(&other, time.Now())
+	}
+	text, err := m.text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := newPod(t, at, o)
+	first.dial(t).swap(stateKey(o.Run), "", string(text))
+	for _, name := range names(m.participants.keys[1:]) { // before a can count its ticks
+		if _, err := first.client.Put(within(t), first.watcher.key(name), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return newNode(t, at, nodeA, o)
+}
+
+// TestCrowd: more silent nodes than one transaction evicts are evicted by several, and all of them count when a proxy
+// decides whether enough nodes remain.
+func TestCrowd(t *testing.T) {
+	t.Parallel()
+	const others = mostEvicted + 10
+	t.Run("few needed", func(t *testing.T) {
+		t.Parallel()
+		a := crowd(t, etcd(t), others, Options{Silence: short, MinNodes: 1})
+		until(t, func() bool { return len(a.state().participants.keys) == 1 })
+	})
+	t.Run("more needed", func(t *testing.T) {
+		t.Parallel()
+		a := crowd(t, etcd(t), others, Options{Silence: short, MinNodes: 2})
+		until(t, func() bool {
+			a.watcher.mu.Lock()
+			defer a.watcher.mu.Unlock()
+			return len(a.watcher.warned) > 0
+		})
+		a.turns(t, etcd(t), 2)
+		if n := len(a.state().participants.keys); n != 1+others {
+			t.Errorf("%d nodes of %d are left in a world that needs one node more than were heard of", n, 1+others)
+		}
+	})
+}
+
+// single is a proxy whose ticks only the test starts, and whose agent is the only node of its run.
+func single(t *testing.T, c *clientv3.Client, o Options) (p pod, agent peer) {
+	t.Helper()
+	o.Run, o.Silence, o.MinNodes = newRun(), time.Hour, 1
+	m := state(t, "2.6")
+	m.remove(func(v any) bool { return nodeName(v) != nodeA })
+	text, err := m.text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p = newPodWith(t, c, o)
+	agent = p.dial(t)
+	agent.swap(stateKey(o.Run), "", string(text))
+	return p, agent
+}
+
+// TestSlowDeparture: a proxy deletes its session when it ends, even if the eviction of its nodes takes all of its time.
+func TestSlowDeparture(t *testing.T) {
+	t.Parallel()
+	var slow atomic.Bool
+	c, err := clientv3.New(clientv3.Config{Endpoints: []string{etcd(t)}, DialOptions: []grpc.DialOption{
+		grpc.WithChainUnaryInterceptor(func(ctx context.Context, method string, request, reply any,
+			conn *grpc.ClientConn, next grpc.UnaryInvoker, options ...grpc.CallOption,
+		) error {
+			if slow.Load() && strings.HasSuffix(method, "/Range") { // only ticks send it
+				<-ctx.Done()
+			}
+			return next(ctx, method, request, reply, conn, options...)
+		}),
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	p, _ := single(t, c, Options{})
+	slow.Store(true)
+	if err := p.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	r, err := client(t, etcd(t)).Get(within(t), p.options.base(), clientv3.WithPrefix(), clientv3.WithKeysOnly())
+	if err != nil || len(r.Kvs) > 0 {
+		t.Errorf("%d keys of the run are left: %v, %v", len(r.Kvs), r.Kvs, err)
+	}
+}
+
+// TestNewEra: what a watcher has read from an etcd does not hold once that etcd came back empty or older, where a
+// revision may occur again.
+func TestNewEra(t *testing.T) {
+	t.Parallel()
+	p, agent := single(t, client(t, etcd(t)), Options{})
+	w := p.watcher
+	tick := func() {
+		t.Helper()
+		if err := w.tick(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 2 {
+		tick()
+	}
+	if w.read == nil || w.rev == 0 || len(w.keys) != 1 {
+		t.Fatalf("the watcher has read %v at revision %d, and %d keys", w.read, w.rev, len(w.keys))
+	}
+	p.lose(p.era.Load(), "a test")
+	tick()
+	if w.read != nil || w.rev != 0 || len(w.keys) > 0 {
+		t.Errorf("in a new era the watcher has %v of revision %d, and %d keys", w.read, w.rev, len(w.keys))
+	}
+	equal(t, "the first count of the new era", agent.add("/n", 1), 1)
+	tick()
+	if len(w.keys) != 1 {
+		t.Errorf("%d nodes have keys in the new era", len(w.keys))
+	}
+}
+
+// TestOlderRevision: a watcher notices an etcd that has come back older although nobody else requests anything.
+func TestOlderRevision(t *testing.T) {
+	t.Parallel()
+	p, _ := single(t, client(t, etcd(t)), Options{})
+	before := p.era.Load()
+	before.rev.Add(1 << 40) // what the etcd had before
+	if err := p.watcher.tick(within(t)); err == nil {
+		t.Error("a tick has succeeded")
+	}
+	if p.era.Load() == before {
+		t.Error("the watcher has not noticed it")
+	}
+}
+
+// TestUnknownForm: a node that was evicted cannot join a state without heartbeats, and the log does not claim it.
+func TestUnknownForm(t *testing.T) {
+	t.Parallel()
+	log := &said{}
+	p, agent := single(t, client(t, etcd(t)), Options{Log: log.logger()})
+	m := state(t, "2.6")
+	m.remove(func(v any) bool { return nodeName(v) != nodeB })
+	m.heartbeats.remove(func(any) bool { return true })
+	text, err := m.text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "something written", agent.add("/n", 1), 1)
+	if _, err := p.client.Put(within(t), p.keys.values+stateKey(p.options.Run), encode(text, false)); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := p.watcher.tick(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, "messages that it joins", log.count("joins again"), 0)
+	equal(t, "messages that it does not", log.count("cannot join"), 1)
 }

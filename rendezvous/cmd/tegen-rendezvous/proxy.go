@@ -28,10 +28,14 @@ password for etcd comes from TEGEN_RENDEZVOUS_PASSWORD, or from the file that
 
 A node that loses its power or its network is evicted after --evict-after: the
 other nodes form a new world, if they are at least as many as --nnodes requires.
-This uses no restart of --max-restarts, unless a worker fails before. Workers
-that still run --worker-grace later are killed. Nodes are not evicted while the
-etcd is away. Where the command sets no --monitor-interval, PET_MONITOR_INTERVAL
-is 0.1, so that agents of torch 1.13 notice an eviction as soon as newer ones.
+If a script calls torchrun, set PET_NNODES to the value of its --nnodes. Without
+either, silent nodes are not evicted, and the log has a warning.
+
+An eviction uses no restart of --max-restarts, unless a worker fails before. On
+Linux, workers that still run --worker-grace later are killed. Nodes are not
+evicted while the etcd is away. If the command sets no --monitor-interval,
+PET_MONITOR_INTERVAL is 0.1, so that agents of torch 1.13 notice an eviction as
+soon as newer ones.
 
 The store listens on 127.0.0.1, without a password. Signals are handed on to the
 command.

@@ -48,6 +48,8 @@ func TestProxyNotes(t *testing.T) {
 		"workers: {replicas: 8}, launcher: entrypoint, args: [x]" + image:                      "launcher: tegen",
 		"workers: {replicas: 8}, rendezvous: {store: etcd, proxy: true}" + image:               "",
 		"workers: {replicas: 8}, target: pods, rendezvous: {store: etcd, proxy: true}" + image: "",
+		"workers: {replicas: 8}, rendezvous: {store: etcd, proxy: true, keepAlive: 9s}" +
+			image: "8s of silence",
 		"workers: {replicas: 2}, launcher: entrypoint, rendezvous: {store: etcd, proxy: true}" + image: "the command " +
 			"shows no torchrun",
 	} {

@@ -127,11 +127,16 @@ func (r *validation) proxyCommand() {
 	}
 }
 
-// proxyNotes tell of a command that shows no torchrun: what it starts goes through the proxy only by torch's variables.
-func (s *Spec) proxyNotes() []string {
-	if !s.Proxied() || s.Launcher != LauncherEntrypoint || len(s.Command) == 0 || s.Launch() != nil {
-		return nil
+// proxyNotes are about keep-alives, which proxies replace, and about a command that shows no torchrun: what it starts
+// goes through the proxy only by torch's variables.
+func (s *Spec) proxyNotes() (notes []string) {
+	if s.Proxied() && !s.Rendezvous.KeepsAliveByDefault() {
+		notes = append(notes, "spec.rendezvous.keepAlive: proxies remove a worker's node after 8s of silence, "+
+			"whatever keepAlive and keepAliveAttempts allow; remove both fields")
 	}
-	return []string{"spec.rendezvous.proxy: the command shows no torchrun: one that it starts finds the proxy in " +
-		"torch's variables, and must have none of --rdzv-endpoint, --rdzv-backend and --rdzv-conf"}
+	if !s.Proxied() || s.Launcher != LauncherEntrypoint || len(s.Command) == 0 || s.Launch() != nil {
+		return notes
+	}
+	return append(notes, "spec.rendezvous.proxy: the command shows no torchrun: one that it starts finds the proxy in "+
+		"torch's variables, and must have none of --rdzv-endpoint, --rdzv-backend and --rdzv-conf")
 }

@@ -231,7 +231,7 @@ func TestSelectors(t *testing.T) {
 	}
 }
 
-// TestUnsupported: a note names what plan does not evaluate, so that nobody takes the plan for the scheduler's answer.
+// TestUnsupported: a note names what plan does not evaluate, because the scheduler may decide otherwise.
 func TestUnsupported(t *testing.T) {
 	t.Parallel()
 	selector := func(expression, why string) (string, string) {

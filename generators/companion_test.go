@@ -27,7 +27,7 @@ func TestDefaultStore(t *testing.T) {
 		{[]string{rendezvousImage}, schema.StoreCompanion},
 		{[]string{rendezvousImage, "rendezvous: {store: worker}"}, schema.StoreWorker},
 		{[]string{rendezvousImage, "rendezvous: {backend: etcd}"}, schema.StoreCompanion},
-		{[]string{rendezvousImage, "rendezvous: {backend: etcd-v3, store: etcd}"}, schema.StoreEtcd},
+		{[]string{rendezvousImage, "rendezvous: {proxy: true, store: etcd}"}, schema.StoreEtcd},
 		// Whose controller has a rendezvous of its own.
 		{[]string{rendezvousImage, "target: trainjob"}, schema.StoreWorker},
 		{[]string{rendezvousImage, "framework: horovod"}, schema.StoreWorker},
@@ -136,21 +136,6 @@ func served(t *testing.T, objs []runtime.Object, name string, external bool) cor
 	return set.Spec.Template
 }
 
-// TestLease: with launcher tegen and etcd-v3 it is the product of both fields, and what agents do by themselves is not
-// said.
-func TestLease(t *testing.T) {
-	for spec, want := range map[string]string{
-		"": "", ", keepAlive: 5s, keepAliveAttempts: 4": "", ", keepAlive: 1s": ",ttl=4",
-		", keepAlive: 1s, keepAliveAttempts: 3": ",ttl=3",
-		", keepAliveAttempts: 3":                ",ttl=15", ", conf: {ttl: '4'}": ",ttl=4",
-	} {
-		j := load(t, job(rendezvousImage, "launcher: tegen", "rendezvous: {backend: etcd-v3, store: etcd"+spec+"}"))
-		if got := env(t, worker(t, objects(j)))["PET_RDZV_CONF"]; got != "join_timeout=600,last_call_timeout=30"+want {
-			t.Errorf("%s: conf %q, want %q at its end", spec, got, want)
-		}
-	}
-}
-
 // TestKeepAlive: what torch does by itself is not said.
 func TestKeepAlive(t *testing.T) {
 	for spec, want := range map[string]string{
@@ -165,8 +150,8 @@ func TestKeepAlive(t *testing.T) {
 	}
 }
 
-// TestTegenLauncher: workers start the launcher that the job asks for, whatever the target.
-func TestTegenLauncher(t *testing.T) {
+// TestProxy: workers start torchrun behind the proxy that an init container brings, whatever the target.
+func TestProxy(t *testing.T) {
 	const program = "/tegen/bin/tegen-rendezvous"
 	for _, c := range []struct {
 		spec    []string
@@ -175,22 +160,19 @@ func TestTegenLauncher(t *testing.T) {
 	}{
 		{
 			[]string{"command: [./solve, -x]", "args: [a]"},
-			[]string{program, "run", "--", "./solve", "-x"},
+			[]string{program, "proxy", "--", "torchrun", "--no_python", "./solve", "-x"},
 			[]string{"a"},
 		},
 		{
 			[]string{"command: []", "script: {image: /opt/train.py}", "args: [a]"},
-			[]string{program, "run", "--", "python"},
+			[]string{program, "proxy", "--", "torchrun"},
 			[]string{"/opt/train.py", "a"},
 		},
 	} {
 		for _, target := range []string{"job", "pods"} {
-			objs := objects(load(t, job(append(c.spec, rendezvousImage, "launcher: tegen", "target: "+target,
-				"rendezvous: {backend: etcd-v3, store: etcd}")...)))
+			objs := objects(load(t, job(append(c.spec, rendezvousImage, "target: "+target,
+				"rendezvous: {proxy: true, store: etcd}")...)))
 			w := worker(t, objs)
-			if got := env(t, w)["PET_SHUTDOWN_TIMEOUT"]; got != "115" {
-				t.Errorf("%s: its processes have %q s to end, want 5 less than the pod's 120", target, got)
-			}
 			if diff := cmp.Diff(c.command, w.Command); diff != "" {
 				t.Errorf("%s: command (-want +got):\n%s", target, diff)
 			}
@@ -206,10 +188,9 @@ func TestTegenLauncher(t *testing.T) {
 					t.Errorf("%s: install (-want +got):\n%s", target, diff)
 				}
 				if !slices.ContainsFunc(w.VolumeMounts, func(m corev1.VolumeMount) bool {
-					return m.Name == "launcher" &&
-						m.ReadOnly
+					return m.Name == "launcher" && m.ReadOnly
 				}) {
-					t.Errorf("%s: the launcher is not mounted to be read", target)
+					t.Errorf("%s: the program is not mounted read-only", target)
 				}
 			}
 		}

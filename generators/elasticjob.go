@@ -53,13 +53,6 @@ func elasticJobProgram(job *schema.Job) (command, args []string) {
 	command, args = authorWords(job)
 	own := job.Spec.Launch()
 	flags := launcherFlags(job, own)
-	if job.Spec.TegenRun() {
-		command, args = pythonWords(job)
-		for _, s := range launcherSettings(job) {
-			flags = append(flags, "--"+s[0]+"="+s[1])
-		}
-		return launcherWords(), append(append(append(flags, "--"), command...), args...)
-	}
 	// A launcher already, whose options stand first in args.
 	if own != nil || job.Spec.Launcher == schema.LauncherEntrypoint {
 		return command, append(flags, args...)

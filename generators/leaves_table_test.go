@@ -48,10 +48,10 @@ var contexts = []struct{ leaf, spec string }{
 	{"horovod.", "workers: {replicas: 3, min: 2}"},
 	{"identity.irsa.", "identity: {irsa: {role: 'arn:aws:iam::123456789012:role/a'}}"},
 	{"images.aws", "script: {s3: 's3://bucket/main.py'}, identity: {nodeRole: {}}, command: null"},
-	{"images.etcd", "rendezvous: {backend: etcd-v3, store: etcd}"},
+	{"images.etcd", "rendezvous: {proxy: true, store: etcd}, images: {rendezvous: 'r:1'}"},
 	{"images.etcdV2", "rendezvous: {backend: etcd, store: etcd}"},
 	{"images.fetch", withDataset},
-	{"images.rendezvous", "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, images: {rendezvous: 'r:1'}"},
+	{"images.rendezvous", "rendezvous: {backend: etcd, store: companion}, images: {rendezvous: 'r:1'}"},
 	{"kubernetesVersion", "gang: {scheduler: kubernetes}, kubernetesVersion: '1.37'"},
 	{"launcher", "rendezvous: {backend: etcd, store: etcd}, images: {rendezvous: 'r:1'}"},
 	{"ssh.", "ssh: {server: image}, mpi: {launch: command}, security: {runAsUser: image, restricted: false}"},
@@ -67,7 +67,7 @@ var contexts = []struct{ leaf, spec string }{
 	{"volcano.plugins.ray", "launcher: none, command: null, groups: [{name: head, image: 'ray:1'}]"},
 	{"rendezvous.", "rendezvous: {backend: etcd, store: etcd}"},
 	{"rendezvous.backend", "rendezvous: {backend: etcd-v2, store: etcd}"},
-	{"rendezvous.conf", "rendezvous: {backend: etcd-v3, store: etcd}"},
+	{"rendezvous.conf", "rendezvous: {backend: etcd-v2, store: etcd}"},
 	{"rendezvous.companion.", withCompanion},
 	{"rendezvous.companion.etcd.", "rendezvous: {backend: etcd, store: companion, " +
 		"companion: {etcd: {endpoints: ['https://a:2379'], user: u, password: {name: p, key: k}, " +

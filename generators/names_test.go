@@ -21,7 +21,9 @@ func TestLongestNames(t *testing.T) {
 		"hashed names": {"workers: {replicas: 4096}", "hashedNames: true"},
 		"bare pods":    {"workers: {replicas: 4096}", "target: pods"},
 		"gang":         {"workers: {replicas: 4096}", "gang: {scheduler: koordinator}", "suspend: true"},
-		"etcd":         {"rendezvous: {backend: etcd-v3, store: etcd, etcd: {replicas: 5, storage: {size: 4Gi}}}"},
+		"etcd": {
+			rendezvousImage, "rendezvous: {proxy: true, store: etcd, etcd: {replicas: 5, storage: {size: 4Gi}}}",
+		},
 		"named etcd": {"rendezvous: {backend: etcd, store: etcd, etcd: {name: " + "e" + strings.Repeat("t", 46) +
 			", replicas: 5, storage: {size: 4Gi}}}"},
 		"companion":       {rendezvousImage},

@@ -18,10 +18,6 @@ func program(job *schema.Job) (command, args []string) {
 		command, args = pythonWords(job)
 		return append([]string{schema.BPSLaunch}, command...), args
 	}
-	if job.Spec.TegenRun() {
-		command, args = pythonWords(job)
-		return append(append(launcherWords(), "--"), command...), args
-	}
 	command, args = authorWords(job)
 	switch {
 	case !job.Spec.Torchrun() || schema.Launches(command):
@@ -101,8 +97,8 @@ func initContainers(job *schema.Job, component string) []corev1.Container {
 	if c := waitForDatasets(job); c != nil && !onlyLaunches(job, component) {
 		out = append(out, *c)
 	}
-	if job.Spec.BringsTegen() && !isGroup(job, component) {
-		out = append(out, installLauncher(job))
+	if job.Spec.Proxied() && !isGroup(job, component) {
+		out = append(out, installProxy(job))
 	}
 	if c := fetchCode(job); c != nil {
 		out = append(out, *c)

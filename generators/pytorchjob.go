@@ -115,7 +115,7 @@ func pyTorchEnv(job *schema.Job) (env []corev1.EnvVar) {
 	if job.Spec.WithoutRendezvous() {
 		return nil
 	}
-	env = append(append(env, ownStore(job)...), launcherEnv(job)...)
+	env = append(env, ownStore(job)...)
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
 		env = append(env, tutorialEnv(job, pyTorchEndpoint(job), fixedRun(job))...)
 	}

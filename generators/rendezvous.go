@@ -134,7 +134,7 @@ func rendezvousEnv(job *schema.Job, first string) []corev1.EnvVar {
 	add("PET_NNODES", fmt.Sprintf("%d:%d", w.Min, w.Max))
 	add("PET_NPROC_PER_NODE", w.Processes.String())
 	add("PET_MAX_RESTARTS", strconv.Itoa(int(z.MaxRestarts)))
-	env = append(append(append(env, launcherEnv(job)...), ownStore(job)...), sliceEnv(job)...)
+	env = append(append(env, ownStore(job)...), sliceEnv(job)...)
 	if job.Spec.Launcher == schema.LauncherEntrypoint {
 		env = append(env, tutorialEnv(job, endpoint(job, first), runID(env))...)
 	}
@@ -211,9 +211,6 @@ func confPairs(job *schema.Job) map[string]string {
 	if z.Dynamic() && !z.KeepsAliveByDefault() { // torch's own need no words
 		pairs["keep_alive_interval"] = strconv.FormatInt(seconds(z.KeepAlive), 10)
 		pairs["keep_alive_max_attempt"] = strconv.Itoa(int(z.KeepAliveAttempts))
-	}
-	if z.Backend == schema.BackendEtcdV3 && job.Spec.TegenRun() && z.Lease() != 0 {
-		pairs["ttl"] = strconv.FormatInt(int64(z.Lease().Seconds()), 10) // a lost agent is missed when its lease ends
 	}
 	for key, value := range z.Conf {
 		pairs[key] = literal(value)

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
+
+	"github.com/tegen-dev/tegen/schema"
 )
 
 // TestRendezvousEnvironment checks the variables of each worker in all combinations that exist.
@@ -41,10 +43,8 @@ func TestRendezvousEnvironment(t *testing.T) {
 				"join_timeout=600,last_call_timeout=30",
 			},
 		)
-		for _, backend := range []string{"etcd", "etcd-v2", "etcd-v3"} {
-			conf := "join_timeout=600,last_call_timeout=30"
-			tls := "cacert=/tegen/tls/ca.crt,cert=/tegen/tls/tls.crt,join_timeout=600,key=/tegen/tls/tls.key," +
-				"last_call_timeout=30,protocol=https"
+		for _, backend := range []string{"etcd", "etcd-v2"} {
+			conf, tls := "join_timeout=600,last_call_timeout=30", ""
 			switch backend {
 			case "etcd": // the legacy backend calls one of them otherwise
 				conf = "last_call_timeout=30,timeout=600"
@@ -204,7 +204,7 @@ func TestEtcd(t *testing.T) {
 	for _, members := range []int{1, 3, 5} {
 		for _, tls := range []bool{false, true} {
 			for _, port := range []int{0, 12379} {
-				for _, backend := range []string{"etcd", "etcd-v2", "etcd-v3"} {
+				for _, backend := range []string{"etcd", "etcd-v2", "c10d"} { // the last one through proxies
 					t.Run(fmt.Sprintf("%s/%d/tls=%t/port=%d", backend, members, tls, port), func(t *testing.T) {
 						etcd(t, backend, members, tls, port)
 					})
@@ -215,7 +215,8 @@ func TestEtcd(t *testing.T) {
 }
 
 func etcd(t *testing.T, backend string, members int, tls bool, port int) {
-	spec := fmt.Sprintf("rendezvous: {backend: %s, store: etcd", backend)
+	proxied := backend == schema.BackendC10d
+	spec := fmt.Sprintf("rendezvous: {backend: %s, store: etcd, proxy: %t", backend, proxied)
 	client := 2379
 	if port != 0 {
 		spec += fmt.Sprintf(", port: %d", port)
@@ -230,7 +231,7 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 		spec += ", tls: {secret: server, clientSecret: client}"
 		scheme, secret = "https", "server"
 	}
-	objs := objects(load(t, job(spec+"}}")))
+	objs := objects(load(t, job(spec+"}}", rendezvousImage)))
 	set := find[*appsv1.StatefulSet](t, objs, "resnet-etcd")
 	service := find[*corev1.Service](t, objs, "resnet-etcd")
 	peers := find[*corev1.Service](t, objs, "resnet-etcd-peer")
@@ -266,7 +267,7 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 		"--auto-compaction-mode":        "periodic",
 		"--auto-compaction-retention":   "1800s",
 	}
-	if backend != "etcd-v3" {
+	if !proxied {
 		want["--enable-v2"] = "true"
 	}
 	if tls {
@@ -282,7 +283,7 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 	}
 
 	// The v2 API ended with 3.5; the image is never newer where the backend needs it.
-	if old := strings.Contains(c.Image, ":v3.5."); old != (backend != "etcd-v3") {
+	if old := strings.Contains(c.Image, ":v3.5."); old == proxied {
 		t.Errorf("backend %s with image %s", backend, c.Image)
 	}
 	if *set.Spec.Replicas != int32(members) || set.Spec.PodManagementPolicy != appsv1.ParallelPodManagement {

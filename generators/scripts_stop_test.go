@@ -171,7 +171,6 @@ func TestStopSignalLaunchers(t *testing.T) {
 	}{
 		{"/opt/conda/bin/python3.11 /opt/conda/bin/torchrun --nnodes=2 train.py", "torchrun", true},
 		{"python -X dev -W ignore -u -m torch.distributed.run train.py", "torch.distributed.run", true},
-		{"/tegen/bin/tegen-rendezvous run -- python train.py", "tegen-rendezvous", true},
 		{"torchrun train.py", "torchrun", true},
 		{"bash -c torchrun_train.py", "torchrun", false},
 		{"bash -c torchrun", "torchrun", false},

@@ -47,9 +47,7 @@ var uses = map[string]string{
 	"rendezvous":            "rendezvous: {backend: etcd, store: etcd, etcd: {name: e}}",
 	"rendezvous.proxy":      "rendezvous: {store: etcd, proxy: true}, images: {rendezvous: 'r:1'}",
 	"launcher=none":         "launcher: none",
-	"launcher=tegen": "launcher: tegen, rendezvous: {backend: etcd, store: etcd}, " +
-		"images: {rendezvous: 'r:1'}",
-	"ssh": "ssh: {port: 2222}",
+	"ssh":                   "ssh: {port: 2222}",
 	"ssh.server=image": "ssh: {server: image}, mpi: {launch: command}, " +
 		"security: {runAsUser: image, restricted: false}",
 	"mxnet":                     "mxnet: {mode: local}, workers: {replicas: 1}",

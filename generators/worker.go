@@ -175,7 +175,7 @@ func workerVolumes(job *schema.Job, spec rolePodSpec) ([]corev1.Volume, []corev1
 		volumes = append(volumes, secretVolume("tls", s))
 		mounts = append(mounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir, ReadOnly: true})
 	}
-	if v, m := launcherVolume(job); v != nil && !isGroup(job, spec.component) {
+	if v, m := proxyVolume(job); v != nil && !isGroup(job, spec.component) {
 		volumes, mounts = append(volumes, *v), append(mounts, *m)
 	}
 	if v, m := scriptVolume(job); v != nil {

@@ -50,7 +50,7 @@ func All() []Image {
 		{
 			Name:        "tegen-rendezvous",
 			Module:      "rendezvous",
-			Description: "Serves the rendezvous of torchrun's workers, and brings them its own launcher",
+			Description: "Serves the rendezvous of torchrun's workers, and brings them a proxy",
 			MaxSize:     40e6,
 		},
 		{

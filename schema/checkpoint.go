@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
@@ -22,8 +21,6 @@ func (s *Spec) Agent() string {
 	switch l := s.Launch(); {
 	case s.Framework != FrameworkTorchelastic:
 		return ""
-	case s.TegenRun():
-		return names.Rendezvous
 	case l != nil && l.Program != "":
 		return l.Program
 	case s.Torchrun():

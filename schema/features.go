@@ -25,11 +25,6 @@ type Feature struct {
 var Features = slices.Concat([]Feature{
 	written("launcher", "who starts the processes", "-=torchrun"),
 	{
-		"launcher=" + LauncherTegen, "tegen's own launcher",
-		[]string{"tegen-rendezvous", "[install-launcher]"},
-		"launcher", tegenRun,
-	},
-	{
 		"launcher=" + LauncherNone, "a program that is told of no rendezvous",
 		[]string{"-[PET_NNODES]|-.elasticPolicy.|-.torch="},
 		"launcher", unlaunched,
@@ -309,9 +304,7 @@ func koordinatorShows() (keys []string) {
 	return keys
 }
 
-// tegenRun passes over frameworks that have no launcher to choose, since launcher says so already.
-func tegenRun(r *validation) []string { return when(r.Spec.TegenRun(), "launcher") }
-
+// unlaunched passes over frameworks that have no launcher to choose, since launcher says so already.
 func unlaunched(r *validation) []string { return when(r.Spec.Unlaunched(), "launcher") }
 
 func elastic(r *validation) []string {

@@ -127,12 +127,9 @@ func followUser(root *structural.Node) {
 	}
 }
 
-// fill gives volumes without a source the default one, which an environment may replace, and an agent its attempts.
+// fill gives volumes without a source the default one, which an environment may replace.
 func fill(s *Spec) {
 	s.fillGroups()
-	if z := &s.Rendezvous; z.KeepAliveAttempts == 0 {
-		z.KeepAliveAttempts = s.defaultAttempts()
-	}
 	for i := range s.Storage {
 		if v := &s.Storage[i]; v.VolumeSource == (VolumeSource{}) {
 			v.Dynamic = &Dynamic{}
@@ -145,7 +142,7 @@ func fill(s *Spec) {
 // from which build renders: a job that only might use it renders the same in all.
 func (j *Job) fillImage() {
 	s := &j.Spec
-	if s.Images.Rendezvous == "" && (s.Rendezvous.Store == StoreCompanion || s.BringsTegen()) {
+	if s.Images.Rendezvous == "" && (s.Rendezvous.Store == StoreCompanion || s.Proxied()) {
 		s.Images.Rendezvous = names.ReleasedRendezvous
 		j.released = names.ReleasedRendezvous != ""
 	}
@@ -162,14 +159,6 @@ func defaultsOfVolume(part string, into any, below ...string) {
 	if errs := decode(n, into); errs != nil {
 		panic(errs) // the schema's own defaults; TestDefaults decodes them
 	}
-}
-
-// defaultAttempts is torch's own, and with etcd-v3 what makes its agents' own lease of 20 s.
-func (s *Spec) defaultAttempts() int32 {
-	if s.leased() {
-		return 4
-	}
-	return 3
 }
 
 // finalize fills in what depends on what the target can carry, and on what the environment has left of the job.
@@ -215,8 +204,7 @@ func (s *Spec) defaultStore(asked bool) string {
 	t := rowOf(s)
 	// the other backends need a store in any case
 	alone := s.Workers.Max == 1 && s.Rendezvous.Backend == BackendC10d && !asked
-	if alone || s.Images.Rendezvous == "" || s.Rendezvous.Backend == BackendEtcdV3 || t == nil ||
-		!t.Carries("rendezvous") || s.WithoutRendezvous() {
+	if alone || s.Images.Rendezvous == "" || t == nil || !t.Carries("rendezvous") || s.WithoutRendezvous() {
 		return StoreWorker
 	}
 	return StoreCompanion
@@ -230,8 +218,7 @@ func (s *Spec) proxies(root *structural.Node) {
 	if said != nil && !said.Merged {
 		return
 	}
-	able := t != nil && t.Carries("rendezvous.proxy") && z.Backend == BackendC10d && !s.WithoutRendezvous() &&
-		!s.TegenRun()
+	able := t != nil && t.Carries("rendezvous.proxy") && z.Backend == BackendC10d && !s.WithoutRendezvous()
 	if said != nil {
 		z.Proxy = z.Proxy && able &&
 			(z.Store != StoreWorker || s.Workers.Max > 1 || root.IsSet("spec.rendezvous.store"))

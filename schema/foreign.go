@@ -160,10 +160,13 @@ var meantValues = map[string]map[string]string{
 		"horovodrun": "; horovodrun is that of framework horovod",
 		"mpirun":     "; mpirun is that of framework mpi",
 		"python":     "; write python into command: each launcher starts that",
+		"tegen": "; torchrun behind tegen's proxy took its place: leave launcher out, and set rendezvous.proxy: true " +
+			"with a store that keeps data",
 	},
 	"spec.rendezvous.backend": {
-		"gloo": "; a library of collectives is named in spec.network.collective",
-		"nccl": "; a library of collectives is named in spec.network.collective",
+		"etcdv3": "; an etcd 3.5 or newer serves backend c10d with rendezvous.proxy: true",
+		"gloo":   "; a library of collectives is named in spec.network.collective",
+		"nccl":   "; a library of collectives is named in spec.network.collective",
 	},
 }
 

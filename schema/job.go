@@ -35,14 +35,12 @@ const (
 	TargetMPIJob      = "mpijob"
 
 	LauncherTorchrun   = "torchrun"
-	LauncherTegen      = "tegen"
 	LauncherEntrypoint = "entrypoint"
 	LauncherNone       = "none"
 
 	BackendC10d   = "c10d"
 	BackendEtcd   = "etcd"
 	BackendEtcdV2 = "etcd-v2"
-	BackendEtcdV3 = "etcd-v3"
 
 	StoreWorker    = "worker"
 	StoreCompanion = "companion"
@@ -192,11 +190,6 @@ func (s *Spec) Torchrun() bool {
 	return s.Framework == FrameworkTorchelastic && s.Launcher == LauncherTorchrun
 }
 
-// TegenRun says whether tegen puts its own launcher before the command.
-func (s *Spec) TegenRun() bool {
-	return s.Framework == FrameworkTorchelastic && s.Launcher == LauncherTegen
-}
-
 // Unlaunched says whether the workers' program starts as it stands, and is told of no rendezvous.
 func (s *Spec) Unlaunched() bool {
 	return s.Framework == FrameworkTorchelastic && s.Launcher == LauncherNone
@@ -291,26 +284,9 @@ func (r *Rendezvous) SpeaksV2() bool {
 	return r.Backend == BackendEtcd || r.Backend == BackendEtcdV2
 }
 
-// KeepsAliveByDefault says whether agents keep to what they do by themselves: torch's to the interval that all its
-// versions have, those of etcd-v3 to their lease.
+// KeepsAliveByDefault says whether agents keep to the interval that all versions of torch have.
 func (r *Rendezvous) KeepsAliveByDefault() bool {
-	if r.Backend == BackendEtcdV3 {
-		return r.Lease() == 0
-	}
 	return r.KeepAlive.Duration == 5*time.Second && r.KeepAliveAttempts == 3
-}
-
-// launcherLease is what an agent of launcher tegen has for a lease where nothing is said (rendezvous/etcdv3).
-const launcherLease = 20 * time.Second
-
-// Lease is how long an agent of etcd-v3 that says nothing is taken to live, 0 where that is its own default. etcd
-// counts whole seconds.
-func (r *Rendezvous) Lease() time.Duration {
-	lease := (r.KeepAlive.Duration * time.Duration(r.KeepAliveAttempts)).Truncate(time.Second)
-	if lease == launcherLease {
-		return 0
-	}
-	return lease
 }
 
 // Dynamic says whether the backend is of torch's second generation, of which c10d and etcd-v2 are one class.
@@ -322,9 +298,6 @@ func (r *Rendezvous) Dynamic() bool {
 func (s *Spec) Proxied() bool {
 	return s.Framework == FrameworkTorchelastic && s.Rendezvous.Proxy && s.Rendezvous.Backend == BackendC10d
 }
-
-// BringsTegen says whether workers need the program tegen-rendezvous, which their image does not bring.
-func (s *Spec) BringsTegen() bool { return s.TegenRun() || s.Proxied() }
 
 // Companion mirrors #Companion.
 type Companion struct {

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // Launch is an author's own call of torchrun or dlrover-run, found among the words of command and args. A shell's one
@@ -71,8 +70,6 @@ func (s *Spec) LaunchedBy() string {
 	switch {
 	case s.Torchrun():
 		return LauncherTorchrun
-	case s.TegenRun():
-		return names.Rendezvous
 	case s.Horovodrun():
 		return "horovodrun"
 	case s.Framework == FrameworkMPI && !s.MPILine():

@@ -1,6 +1,9 @@
 package schema
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Notes are what somebody who applies the job should know and no mistake of theirs: a sentence each, for standard
 // error.
@@ -112,13 +115,12 @@ func (s *Spec) storeNote() string {
 	if t.Carries("failure.restartsPerWorker") {
 		remedy += ", or failure.restartsPerWorker in its place"
 	}
-	switch {
-	case t.Carries("rendezvous.proxy") && (s.Torchrun() || len(s.Command) > 0):
+	if t.Carries("rendezvous.proxy") {
 		other = ", or give a companion (rendezvous.store) storage or an etcd: torchrun then waits behind a proxy " +
 			"until the store is back"
-	case t.Carries("rendezvous"):
-		other = ", or use launcher: tegen with rendezvous.backend: etcd and rendezvous.companion.storage, whose " +
-			"agents wait until the store is back"
+		if !s.Torchrun() && len(s.Command) == 0 { // a proxy starts a command, not an image's entrypoint
+			other = ", or write the image's entrypoint into command and" + strings.TrimPrefix(other, ", or")
+		}
 	}
 	return fmt.Sprintf("%d is too low for %d workers: when %s is lost, all workers fail at once, and the job with "+
 		"them; %s%s", f.Restarts.Limit, s.Workers.Replicas, lost, remedy, other)

@@ -66,9 +66,9 @@ func (j *Job) runNotes() []string {
 	if j.Spec.Framework != FrameworkTorchelastic || !kept || !named || j.Spec.Proxied() {
 		return nil
 	}
-	long := map[string]string{BackendC10d: "as long as it runs", BackendEtcdV3: "for 10 minutes"}[z.Backend]
-	if long == "" {
-		long = "for two hours" // torch's CONST_RUNID_SUBROOT_TTL, and the time to live of etcd-v2's state
+	long := "for two hours" // torch's CONST_RUNID_SUBROOT_TTL, and the time to live of etcd-v2's state
+	if z.Backend == BackendC10d {
+		long = "as long as it runs"
 	}
 	remedy := "set another id"
 	if j.Spec.Target == TargetElasticJob { // its controller names the run after the job
@@ -128,7 +128,7 @@ func (s *Spec) imageNotes() (notes []string) {
 	}
 	lacks := ""
 	switch {
-	case launcher == "" || s.TegenRun():
+	case launcher == "":
 	case slices.Contains(bareImages, name):
 		lacks = launcher
 	case slices.Contains(torchImages, name) && launcher != LauncherTorchrun && !strings.HasPrefix(launcher, "torch."):

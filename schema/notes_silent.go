@@ -59,8 +59,8 @@ func (j *Job) graceNote() string {
 		s.Checkpoint != nil && s.Checkpoint.Save != nil {
 		return ""
 	}
-	return fmt.Sprintf("torchrun kills its processes 30 seconds after SIGTERM, and not after %s: set launcher: tegen, "+
-		"or checkpoint.save, for one that takes longer", short(s.GracePeriod))
+	return fmt.Sprintf("torchrun kills its processes 30 seconds after SIGTERM, and not after %s: set checkpoint.save "+
+		"for one that takes longer", short(s.GracePeriod))
 }
 
 // torchOptions are torchrun's of 1.13 to 2.14 (torch/distributed/run.py), with underscores.

@@ -45,7 +45,7 @@ func TestProxyNotes(t *testing.T) {
 	const image = ", images: {rendezvous: 'r:1'}}\n"
 	for text, want := range map[string]string{
 		"workers: {replicas: 8}" + image:                                                       "waits behind a proxy",
-		"workers: {replicas: 8}, launcher: entrypoint, args: [x]" + image:                      "launcher: tegen",
+		"workers: {replicas: 8}, launcher: entrypoint, args: [x]" + image:                      "entrypoint into",
 		"workers: {replicas: 8}, rendezvous: {store: etcd, proxy: true}" + image:               "",
 		"workers: {replicas: 8}, target: pods, rendezvous: {store: etcd, proxy: true}" + image: "",
 		"workers: {replicas: 8}, rendezvous: {store: etcd, proxy: true, keepAlive: 9s}" +

@@ -3,7 +3,6 @@ package schema
 import (
 	"testing"
 
-	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
@@ -40,12 +39,6 @@ func TestReservedNames(t *testing.T) {
 	}
 	if fieldAt(t, "storage", "name").Refusal(VolumeTmp) != "reserved" {
 		t.Errorf("%s is the name of a volume of tegen's", VolumeTmp)
-	}
-	conf := fieldAt(t, "rendezvous", "conf")
-	for _, key := range names.LauncherConf {
-		if by := conf.KeyRefusal(key); by != "" {
-			t.Errorf("launcher tegen knows the key %s, which is refused as %s", key, by)
-		}
 	}
 	for _, plugin := range VolcanoPluginTable {
 		argument := fieldAt(t, "volcano", "plugins", plugin.Name).Elem

@@ -22,8 +22,8 @@ func TestReleasedImage(t *testing.T) {
 		text, env, want, store string
 	}{
 		"asks for the companion": {text: "  rendezvous: {store: companion}\n", want: image, store: StoreCompanion},
-		"asks for tegen's launcher": {
-			text: "  rendezvous: {backend: etcd-v3, store: etcd}\n  launcher: tegen\n", want: image, store: StoreEtcd,
+		"asks for proxies": {
+			text: "  rendezvous: {proxy: true, store: etcd}\n", want: image, store: StoreEtcd,
 		},
 		"asks for neither": {store: StoreWorker},
 		"names an image": {

@@ -43,7 +43,7 @@ func TestReleases(t *testing.T) {
 		{"workers: {replicas: 2}, target: pods", "", 0},
 		{
 			"workers: {replicas: 2}, rendezvous: {store: companion, backend: etcd, companion: {storage: {size: " +
-				"1Gi}}}, launcher: tegen, target: pytorchjob, images: {rendezvous: 'a:1'}",
+				"1Gi}}}, target: pytorchjob, images: {rendezvous: 'a:1'}",
 			"rendezvous.companion.storage", 27,
 		},
 	} {

@@ -137,7 +137,7 @@ func (r *validation) names() {
 func (r *validation) program() {
 	s := &r.Spec
 	launcher, otherwise := s.LaunchedBy(), ""
-	if launcher == LauncherTorchrun || s.TegenRun() {
+	if launcher == LauncherTorchrun {
 		otherwise = ", or set launcher: entrypoint"
 	}
 	switch {
@@ -315,9 +315,9 @@ func (r *validation) processes() {
 func (r *validation) failure() {
 	f := &r.Spec.Failure
 	for i, code := range f.FatalExitCodes {
-		if code != 1 && (r.Spec.Torchrun() || r.Spec.TegenRun()) {
+		if code != 1 && r.Spec.Torchrun() {
 			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires",
-				r.Spec.LaunchedBy()+" exits with 1 whatever its processes exit with, so %d never comes: use launcher "+
+				"torchrun exits with 1 whatever its processes exit with, so %d never comes: use launcher "+
 					"entrypoint, or 1", code)
 		}
 	}

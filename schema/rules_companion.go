@@ -2,9 +2,7 @@ package schema
 
 import (
 	"fmt"
-	"slices"
 	"strings"
-	"time"
 
 	"github.com/tegen-dev/tegen/internal/names"
 )
@@ -15,16 +13,12 @@ var companionRules = []rule{
 		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.proxy rendezvous.port " +
 			"rendezvous.conf rendezvous.companion images.rendezvous metadata target",
 	},
-	{(*validation).tegenLauncher, "framework target launcher command rendezvous.backend images.rendezvous"},
 	{
 		(*validation).keepAlive,
 		"workers.master launcher framework target launcher rendezvous.backend rendezvous.keepAlive " +
 			"rendezvous.keepAliveAttempts",
 	},
 }
-
-// leased says whether agents are missed when a lease in etcd ends.
-func (s *Spec) leased() bool { return s.Rendezvous.Backend == BackendEtcdV3 && s.TegenRun() }
 
 const noRendezvousImage = "needs spec.images.rendezvous, for which only a release of tegen has a default: build and " +
 	"push the image with 'make push REGISTRY=<yours>', and name it in the job or in an Environment's defaults"
@@ -43,11 +37,6 @@ func (r *validation) companion() {
 				"no companion is rendered with store %s: leave it out, or set store: companion", z.Store)
 		}
 		return
-	}
-	if z.Backend == BackendEtcdV3 {
-		r.fail("spec.rendezvous.store", "requires",
-			"the companion speaks c10d and etcd's v2 API, and backend etcd-v3 the v3 API: set store: etcd, or "+
-				"external with an endpoint")
 	}
 	if r.Spec.Images.Rendezvous == "" {
 		r.fail("spec.rendezvous.store", "requires", "store companion "+noRendezvousImage)
@@ -130,61 +119,15 @@ func (r *validation) companionEtcd(e *CompanionEtcd) {
 	}
 }
 
-// tegenLauncher holds tegen's launcher to the protocols that it speaks: torch's legacy etcd, and its own on etcd v3.
-func (r *validation) tegenLauncher() {
-	s := &r.Spec
-	if !s.TegenRun() || r.row == nil || !r.row.Carries("launcher="+LauncherTegen) {
-		return
-	}
-	if s.Images.Rendezvous == "" {
-		r.fail("spec.launcher", "requires", "launcher tegen "+noRendezvousImage)
-	}
-	at := "spec.rendezvous.backend"
-	if !r.isSet(at) {
-		at = "spec.rendezvous"
-	}
-	const instead = "set backend: etcd-v3 with store: etcd, or backend: etcd with store: companion"
-	switch s.Rendezvous.Backend {
-	case BackendC10d:
-		r.fail(at, "requires", "launcher tegen cannot read the state of backend c10d, which only Python can: %s",
-			instead)
-	case BackendEtcdV2:
-		r.fail(at, "requires", "launcher tegen cannot read the state of backend etcd-v2, which only Python can: %s",
-			instead)
-	}
-	for key := range s.Rendezvous.Conf {
-		if !slices.Contains(names.LauncherConf, key) {
-			r.failKey("spec.rendezvous.conf", key, "requires", "launcher tegen does not know it: its keys are %s",
-				strings.Join(names.LauncherConf, ", "))
-		}
-	}
-}
-
-// keepAlive refuses an interval that nobody reads, and a lease shorter than etcd's shortest.
+// keepAlive refuses an interval that nobody reads.
 func (r *validation) keepAlive() {
 	z := &r.Spec.Rendezvous
-	if r.row == nil || !r.row.Carries("rendezvous") || r.Spec.WithoutRendezvous() {
+	if r.row == nil || !r.row.Carries("rendezvous") || r.Spec.WithoutRendezvous() || z.Dynamic() {
 		return
 	}
-	leased := r.Spec.leased()
 	for _, field := range []string{"keepAlive", "keepAliveAttempts"} {
-		at := "spec.rendezvous." + field
-		switch {
-		case !r.isSet(at):
-			continue
-		case !z.Dynamic() && !leased:
-			r.fail(at, "requires",
-				"backend %s does not read it: leave it out; c10d and etcd-v2 do, and etcd-v3 with launcher tegen",
-				z.Backend)
-			continue
-		case leased && z.Conf["ttl"] != "":
-			r.failKey("spec.rendezvous.conf", "ttl", "reserved", "is set by %s: with etcd-v3 both are the lease", at)
-		case leased && z.KeepAlive.Duration*time.Duration(z.KeepAliveAttempts) < leastLease:
-			r.fail(at, "range", "%s times %d is below 2s, and etcd's shortest lease is 2s", short(z.KeepAlive),
-				z.KeepAliveAttempts)
+		if at := "spec.rendezvous." + field; r.isSet(at) {
+			r.fail(at, "requires", "backend %s does not read it: leave it out; c10d and etcd-v2 do", z.Backend)
 		}
-		return // one of both says it
 	}
 }
-
-const leastLease = 2 * time.Second

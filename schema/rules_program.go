@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
@@ -161,8 +160,6 @@ func (r *validation) launchedTwice() {
 		remedy += ", or set launcher: entrypoint"
 	case s.Torchrun():
 		remedy = "set launcher: entrypoint, or " + remedy
-	case s.TegenRun():
-		remedy += ", or set launcher: entrypoint"
 	case s.Framework == FrameworkMPI:
 		remedy += ", or set mpi.launch: command"
 	case s.Framework == FrameworkHorovod && launcherWord().MatchString(name) && ownersOf[name] == "":
@@ -176,7 +173,7 @@ func (r *validation) runnable() {
 	s := &r.Spec
 	words, at := s.Command, "spec.command[0]"
 	if len(words) == 0 && s.Script == nil &&
-		slices.Contains([]string{"horovodrun", LaunchMpirun, BPSLaunch, names.Rendezvous}, s.LaunchedBy()) {
+		slices.Contains([]string{"horovodrun", LaunchMpirun, BPSLaunch}, s.LaunchedBy()) {
 		words, at = s.Args, "spec.args[0]" // these start programs; torchrun and dlrover-run read a script by themselves
 	}
 	r.startable(words, at)

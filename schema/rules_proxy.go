@@ -33,9 +33,6 @@ func (r *validation) proxy() {
 			"leave it out, or set backend: c10d", z.Backend)
 		return
 	}
-	if s.TegenRun() {
-		return // which speaks no c10d
-	}
 	r.proxyStore(at)
 	if s.Images.Rendezvous == "" && z.Store != StoreCompanion {
 		r.fail(at, "requires", "a proxy "+noRendezvousImage)

@@ -35,8 +35,8 @@ func (r *validation) store() {
 	}
 	switch {
 	case z.Backend == BackendC10d && z.Store == StoreEtcd && !z.Proxy:
-		r.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd, etcd-v2 or etcd-v3, and c10d by "+
-			"proxies: set rendezvous.proxy: true, or another backend")
+		r.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd or etcd-v2, and c10d by proxies: "+
+			"set rendezvous.proxy: true, or another backend")
 	case z.Backend != BackendC10d && z.Store == StoreWorker:
 		at := "spec.rendezvous.backend"
 		if r.isSet("spec.rendezvous.store") {

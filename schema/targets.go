@@ -118,11 +118,10 @@ func others(framework string) lacks {
 		"launcher":   {FrameworkTorchelastic},
 		"rendezvous": {FrameworkTorchelastic},
 
-		"launcher=" + LauncherTegen: {FrameworkTorchelastic},
-		"launcher=" + LauncherNone:  {FrameworkTorchelastic},
-		"workers.master":            {FrameworkTorchelastic},
-		"workers.autoscale.cpu":     {FrameworkTorchelastic},
-		"workers.slices":            {FrameworkTorchelastic, FrameworkJAX},
+		"launcher=" + LauncherNone: {FrameworkTorchelastic},
+		"workers.master":           {FrameworkTorchelastic},
+		"workers.autoscale.cpu":    {FrameworkTorchelastic},
+		"workers.slices":           {FrameworkTorchelastic, FrameworkJAX},
 
 		"rendezvous.proxy":       {FrameworkTorchelastic},
 		"rendezvous.maxRestarts": {FrameworkTorchelastic, FrameworkDLRover},

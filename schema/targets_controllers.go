@@ -18,8 +18,6 @@ var trainJobLacks = union(expiringTrainJob, lacks{
 	"rendezvous.maxRestarts": "its controller sets a static rendezvous with node 0 by itself",
 	"roles.etcd":             "its controller sets a static rendezvous with node 0 by itself",
 	"roles.companion":        "its controller sets a static rendezvous with node 0 by itself",
-
-	"launcher=" + LauncherTegen: "its controller sets a static rendezvous with node 0, which this launcher has not",
 })
 
 // expiringTrainJob is what no runtime of a TrainJob can have, whatever its framework.

@@ -37,7 +37,7 @@ func TestGoldenPages(t *testing.T) {
 }
 
 var peersRow = regexp.MustCompile("(?m)^\\| (?:[^|]*) \\| (?:nothing, with the image named|(?:nothing, without the " +
-	"image; or )?`(rendezvous: [^`]*)`(?:, `(launcher: tegen)`)?) \\|$")
+	"image; or )?`(rendezvous: [^`]*)`) \\|$")
 
 // TestRendezvousStores renders each row of the table of stores at the place that the page's Environment describes.
 func TestRendezvousStores(t *testing.T) {
@@ -57,7 +57,7 @@ func TestRendezvousStores(t *testing.T) {
 	job := filepath.Join(place, "job.yaml")
 	rows := peersRow.FindAllStringSubmatch(content(t, name), -1)
 	for _, row := range rows {
-		text := content(t, "fixtures/valid/minimal.yaml") + "  " + row[1] + "\n  " + row[2] + "\n"
+		text := content(t, "fixtures/valid/minimal.yaml") + "  " + row[1] + "\n"
 		if err := os.WriteFile(job, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -71,8 +71,8 @@ func TestRendezvousStores(t *testing.T) {
 			t.Errorf("%s: a companion is rendered: %t", row[0], !companion)
 		}
 	}
-	if len(rows) != 7 {
-		t.Errorf("%d rows are read, want 7", len(rows))
+	if len(rows) != 6 {
+		t.Errorf("%d rows are read, want 6", len(rows))
 	}
 }
 

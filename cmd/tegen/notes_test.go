@@ -198,7 +198,6 @@ func TestNoteOfStore(t *testing.T) {
 		{"workers: {replicas: 5}, target: trainjob", ""},
 		{"workers: {replicas: 7}, target: trainjob, launcher: entrypoint", ""},
 		{"workers: {replicas: 7}, rendezvous: {backend: etcd}", ""},
-		{"workers: {replicas: 7}, launcher: tegen, rendezvous: {backend: etcd, companion: {storage: {size: 1Gi}}}", ""},
 		{"workers: {replicas: 7}, target: pods", ""},
 		{"workers: {replicas: 7}, target: jobset", "set it to 7 or more for each loss that the job is to survive" +
 			perWorker},
@@ -389,7 +388,6 @@ func TestNoteOfRun(t *testing.T) {
 		"target: pytorchjob, rendezvous: {backend: etcd-v2, store: etcd}":                head + "for two hours",
 		"target: elasticjob, rendezvous: {backend: etcd, store: etcd}": head +
 			"for two hours, and end at once: give the job another name",
-		"target: pods, launcher: tegen, rendezvous: {backend: etcd-v3, store: etcd}": head + "for 10 minutes",
 		"target: pods, rendezvous: {backend: etcd, store: companion, companion: {etcd: {endpoints: " +
 			"['http://e.infra:2379']}}}": "",
 	} {

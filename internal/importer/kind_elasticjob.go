@@ -71,7 +71,6 @@ func (d *draft) elasticProgram(pod, c view) {
 	d.launcherSettings(p, c)
 	words := p.words()
 	switch {
-	case d.tegenRun(p, pod, c):
 	case entrypoint || p.start < 0 || words[0] != "torchrun":
 		d.set("spec.launcher", schema.LauncherEntrypoint, c)
 		if p.launcher == "" {

@@ -1,8 +1,6 @@
 package importer
 
 import (
-	"path"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -77,34 +75,4 @@ func (d *draft) readCompanion(v view) {
 	if key := c.at("env").item("name", names.RendezvousPassword).at("valueFrom", "secretKeyRef"); key.isSet() {
 		d.set(at+"etcd.password", tree{"name": key.at("name").text(), "key": key.at("key").text()}, key)
 	}
-}
-
-// tegenRun reads a program that tegen's launcher starts, and leaves what it starts; it says whether there is that
-// launcher.
-func (d *draft) tegenRun(p *program, pod view, c view) bool {
-	words := p.words()
-	if len(words) < 2 || path.Base(words[0]) != names.Rendezvous || words[1] != "run" {
-		return false
-	}
-	p.drop(0, 2)
-	if end := slices.Index(p.words(), "--"); end >= 0 {
-		for end > 0 && ownSetting(p.words()[0]) {
-			p.drop(0, 1)
-			end--
-		}
-		p.drop(end, 1)
-	}
-	if len(p.command) == 0 { // the controller had to put its options before everything
-		p.command, p.args = p.args, nil
-	}
-	install := pod.at("initContainers").item("name", "install-launcher").at("image")
-	d.set("spec.images.rendezvous", install.text(), install)
-	d.set("spec.launcher", schema.LauncherTegen, c)
-	return true
-}
-
-// ownSetting says whether a word is an option that the generators add themselves, such as the one from gracePeriod.
-func ownSetting(word string) bool {
-	name, value, _ := option(word)
-	return name == "monitor-interval" && value == "1" || name == "shutdown-timeout"
 }

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/importer/shell"
-	"github.com/tegen-dev/tegen/internal/names"
 )
 
 // program is what a container runs: the words of its command and of its arguments, in which a launcher's options are
@@ -61,10 +60,6 @@ func (p *program) find() {
 		isModule := name != "" && i > 0 && words[i-1] == "-m"
 		if name != "" && (i == 0 || isModule) {
 			p.start, p.launcher = i+1, name
-			break
-		}
-		if i == 1 && word == "run" && path.Base(words[0]) == names.Rendezvous {
-			p.start, p.launcher = 2, names.Rendezvous
 			break
 		}
 	}

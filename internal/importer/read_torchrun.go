@@ -82,9 +82,6 @@ func (d *draft) torch(pod, c view, fromController map[string]setting) {
 	d.reportSeparateRuns(p, c)
 	d.torchProgram(p, pod, c, byEntrypoint)
 	read := append(d.sliceVariables(c), torchVariables...)
-	if d.get("spec.launcher").text() == schema.LauncherTegen {
-		read = append(read, "PET_MONITOR_INTERVAL", "PET_SHUTDOWN_TIMEOUT")
-	}
 	if byEntrypoint {
 		read = append(read, tutorialVariables...)
 		if size := c.at("env").item("name", "SIZE").at("value"); size.isSet() &&
@@ -176,7 +173,7 @@ func (d *draft) torchProgram(p *program, pod, c view, byEntrypoint bool) {
 		c.at("command").markTranslated()
 		c.at("args").markTranslated()
 	}
-	if !d.tegenRun(p, pod, c) && (byEntrypoint || !launches) {
+	if byEntrypoint || !launches {
 		d.set("spec.launcher", schema.LauncherEntrypoint, c)
 	}
 	d.script(p, pod, c)

@@ -109,17 +109,11 @@ const Scheduler = "tegen-scheduler"
 // AuthenticationReader is a role of kube-system by which a server learns how the API server authenticates.
 const AuthenticationReader = "extension-apiserver-authentication-reader"
 
-// Rendezvous is the name of the rendezvous service and launcher: of its program, and of its image.
+// Rendezvous is the name of the rendezvous service: of its program, and of its image.
 const Rendezvous = "tegen-rendezvous"
 
-// RendezvousPassword is the variable that 'tegen-rendezvous serve' and 'run' read the password of an etcd from.
+// RendezvousPassword is the variable that 'tegen-rendezvous serve' and 'proxy' read the password of an etcd from.
 const RendezvousPassword = "TEGEN_RENDEZVOUS_PASSWORD"
-
-// LauncherConf are the keys of --rdzv-conf that 'tegen-rendezvous run' takes and no field of a job sets. It ends at any
-// other.
-var LauncherConf = []string{
-	"etcd_prefix", "exit_barrier_timeout", "neighbours", "prefix", "read_timeout", "ttl", "user",
-}
 
 // Ports of the rendezvous. 2379, 2380 and 2381 are etcd's own conventions, 29400 is torchrun's default.
 const (

@@ -34,5 +34,5 @@ var inFull = []group{
 	{"one for each store, and for fields that most objects show", `
 		fabric/base gitops/base identity-irsa/eks network/base placement/eks pod-template/base
 		resources-devices/base restart-in-place/base security/base store-etcd/base store-etcd-v2-tls/base
-		store-etcd-v3/base store-external/base suspend-job/base`},
+		store-external/base suspend-job/base`},
 }

@@ -81,7 +81,7 @@ func testCompletion(t *testing.T, s *server) {
 			job + "  framework: |", "Default: torchelastic.", []string{"torchelastic", "jax", "mpi", "mxnet"}, "job",
 		},
 		"an enumeration that is written already": {
-			job + "  launcher: torch|run", "Who starts the training processes", []string{"tegen", "none"}, "",
+			job + "  launcher: torch|run", "Who starts the training processes", []string{"entrypoint", "none"}, "",
 		},
 		"a boolean": {job + "  suspend: |", "", []string{"true", "false"}, ""},
 		"a word beside numbers": {
@@ -206,7 +206,7 @@ func testDiagnostics(t *testing.T, s *server) {
 		"no enumerated value": {
 			job + "  launcher: torchrn\n",
 			[]diagnostic{{
-				on(6, 12, 19), `Value is not accepted. Valid values: "torchrun", "tegen", "entrypoint", "none".`,
+				on(6, 12, 19), `Value is not accepted. Valid values: "torchrun", "entrypoint", "none".`,
 			}},
 		},
 		"a list for a mapping": {

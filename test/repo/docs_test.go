@@ -154,9 +154,9 @@ func slug(heading string) string {
 
 // TestAnchors: headings have the names that GitHub gives them.
 func TestAnchors(t *testing.T) {
-	const document = "# What if it is lost?\n\n```sh\n# no heading\n```\n#none\n## `launcher: tegen`\n## A\n## A\n" +
+	const document = "# What if it is lost?\n\n```sh\n# no heading\n```\n#none\n## `launcher: none`\n## A\n## A\n" +
 		"## [Of it](x.md), twice\n"
-	want := []string{"what-if-it-is-lost", "launcher-tegen", "a", "a-1", "of-it-twice"}
+	want := []string{"what-if-it-is-lost", "launcher-none", "a", "a-1", "of-it-twice"}
 	if got := anchors(document); !slices.Equal(got, want) {
 		t.Errorf("anchors %q, want %q", got, want)
 	}

@@ -18,11 +18,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// looked is by when every agent has seen the store again: each watches it, and asks anew a second after it did not
-// answer.
+// looked is by when every agent has seen the store again: each proxy asks anew within a second after it did not answer.
 const looked = 6 * time.Second
 
-// TestCompanionEtcd is scenario 2 on the companion's etcd API: agents that meet in its etcd, which has a volume.
+// TestCompanionEtcd is scenario 2 on the companion's etcd, which has a volume: agents meet in it through proxies.
 // Workers are replaced, and between them the companion, which nobody who trains may notice.
 func TestCompanionEtcd(t *testing.T) {
 	w := begin(t)

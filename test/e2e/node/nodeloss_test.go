@@ -16,9 +16,8 @@ import (
 // pool is where the jobs of the fixture node-loss are placed, and nobody else.
 const pool, poolValue = "pool", "training"
 
-// TestNodeLoss is scenario 4: one of two nodes is lost, with a worker of each of three jobs, without notice. The job
-// that tegen-rendezvous starts and those that torchrun starts, by itself and behind proxies, go through it together, so
-// their times compare.
+// TestNodeLoss is scenario 4: one of two nodes is lost, with a worker of each of two jobs, without notice. The job
+// that torchrun starts by itself and the one behind proxies go through it together, so their times compare.
 func TestNodeLoss(t *testing.T) {
 	w := begin(t)
 	nodes := w.addNodes(t, 2, map[string]string{pool: poolValue}, corev1.Taint{
@@ -26,7 +25,6 @@ func TestNodeLoss(t *testing.T) {
 		Effect: corev1.TaintEffectNoSchedule,
 	})
 	jobs := []*job{
-		w.job(t, "4 node loss, tegen-rendezvous run", rendered(t, "node-loss", "base"), "two-nodes-tegen"),
 		w.job(t, "4 node loss, torchrun", rendered(t, "node-loss", "base"), "two-nodes-torch"),
 		w.job(t, "4 node loss, torchrun behind proxies", rendered(t, "node-loss", "base"), "two-nodes-proxy"),
 	}

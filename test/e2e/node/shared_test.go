@@ -17,9 +17,8 @@ import (
 // a world of four, which either has room for.
 const sharing = `apiVersion: tegen.dev/v1alpha1
 kind: TrainingJob
-metadata: {name: sharing-LAUNCHER, namespace: training}
+metadata: {name: sharing-NUMBER, namespace: training}
 spec:
-  launcher: LAUNCHER
   image: ghcr.io/acme/resnet:1.4.0
   command: [python, train.py]
   workers: {replicas: 2, min: 1, max: 4}
@@ -33,8 +32,8 @@ spec:
   images: {rendezvous: registry.example/tegen-rendezvous:1.0.0}
 `
 
-// TestSharedRendezvous: two jobs, one of either launcher, train beside each other in one rendezvous, neither sees the
-// other's workers, and the end of one is nothing to the other.
+// TestSharedRendezvous: two jobs train beside each other in one rendezvous, neither sees the other's workers, and the
+// end of one is nothing to the other.
 func TestSharedRendezvous(t *testing.T) {
 	w := begin(t)
 	const scenario = "11 shared rendezvous"
@@ -43,9 +42,9 @@ func TestSharedRendezvous(t *testing.T) {
 	times.add(scenario, "tegen install rendezvous, applied, to its pod being ready", time.Since(began))
 
 	var both []*job
-	for _, launcher := range []string{"tegen", "torchrun"} {
-		text := strings.ReplaceAll(sharing, "LAUNCHER", launcher)
-		both = append(both, w.job(t, scenario, manifest(t, launcher+".yaml", text, "base"), ""))
+	for _, number := range []string{"one", "two"} {
+		text := strings.ReplaceAll(sharing, "NUMBER", number)
+		both = append(both, w.job(t, scenario, manifest(t, number+".yaml", text, "base"), ""))
 	}
 	for _, j := range both {
 		j.apply()

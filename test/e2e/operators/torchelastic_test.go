@@ -22,7 +22,7 @@ var torchElastic = program{
 	},
 	scenarios: append(
 		each("pods", torchElasticPods, "torchelastic-elasticjob-full", "torchelastic-elasticjob-imagenet",
-			"companion-elasticjob", "launcher-tegen-elasticjob"),
+			"companion-elasticjob"),
 		scenario{"dropped fields", torchElasticDrops},
 		scenario{"success", torchElasticSuccess},
 		scenario{"restarts", torchElasticRestarts},
@@ -87,7 +87,7 @@ func torchElasticWorker(p *place, job *unstructured.Unstructured) (t corev1.PodT
 // torchElasticDrops: of the fields that tegen renders the controller, built of Kubernetes 1.15, loses these, in the
 // pods and, since it writes the status by an update of the whole object, in the ElasticJob too.
 func torchElasticDrops(p *place) {
-	objects := p.golden("launcher-tegen-elasticjob")
+	objects := p.golden("companion-elasticjob")
 	p.apply(objects...)
 	job := p.the("ElasticJob", objects)
 	pods := p.made(2, job.GetNamespace(), "job-name="+job.GetName())

@@ -26,8 +26,7 @@ var trainingOperator = program{
 		{"suspended, resumed, done", pyTorchJobLife},
 		{"pods as foretold", func(p *place) {
 			p.nodes(6, 8, "")
-			p.eachForetold("torchelastic-pytorchjob", "torchelastic-pytorchjob-master", "companion-pytorchjob",
-				"launcher-tegen-pytorchjob")
+			p.eachForetold("torchelastic-pytorchjob", "torchelastic-pytorchjob-master", "companion-pytorchjob")
 		}},
 		{"elastic", pyTorchJobElastic},
 		{"master", pyTorchJobMaster},

@@ -73,6 +73,9 @@ type nodeKey struct {
 	ticks int   // since rev has changed
 }
 
+// noState is what torch's agents write if there is no state.
+const noState = "Y2FuaW1hZGFt"
+
 func newWatcher(e *Engine, base string) *watcher {
 	return &watcher{
 		e: e, prefix: base + "nodes/", state: stateKey(e.options.Run), log: e.options.Log, off: e.options.Silence <= 0,
@@ -86,7 +89,7 @@ func (w *watcher) key(node string) string { return w.prefix + url.PathEscape(nod
 // placeholders of rounds that have ended. It also puts back participants that the agent has removed because their
 // heartbeats are old: the other agents would not notice that, and only engines decide which nodes are lost.
 func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
-	if w.off || q.Op != tcpstore.CompareSet || q.Keys[0] != w.state {
+	if w.off || q.Op != tcpstore.CompareSet || q.Keys[0] != w.state || string(q.Values[1]) == noState {
 		return
 	}
 	m, err := parseMembership(q.Values[1])
@@ -269,6 +272,9 @@ func (w *watcher) putKeysGetState(ctx context.Context, own []ownNode, lease clie
 		if kvs := r.Responses[len(ops)].GetResponseRange().Kvs; len(kvs) > 0 {
 			v := fromKVs(kvs)
 			w.rev = v.rev
+			if string(v.data) == noState {
+				return nil
+			}
 			if w.read, err = parseMembership(v.data); err != nil {
 				w.warnOnce("state", "silent nodes are not evicted", "error", err)
 			}

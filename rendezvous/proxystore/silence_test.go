@@ -352,6 +352,23 @@ func TestOlderRevision(t *testing.T) {
 	}
 }
 
+// TestNoState: before the first state there is the value by which torch marks that there is none. It is no reason for a
+// warning, neither when an agent writes it nor when a watcher reads it.
+func TestNoState(t *testing.T) {
+	t.Parallel()
+	log, o := &said{}, Options{Run: newRun(), Silence: time.Hour, MinNodes: 1}
+	o.Log = log.logger()
+	p := newPodWith(t, client(t, etcd(t)), o)
+	agent := p.dial(t)
+	equal(t, "the state", agent.swap(stateKey(o.Run), "", noState), noState)
+	if err := p.watcher.tick(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "warnings without a state", log.count("not evicted"), 0)
+	agent.swap(stateKey(o.Run), noState, "unknown")
+	equal(t, "warnings about an unknown state", log.count("not evicted"), 1)
+}
+
 // TestUnknownForm: a node that was evicted cannot join a state without heartbeats, and the log does not claim it.
 func TestUnknownForm(t *testing.T) {
 	t.Parallel()

@@ -413,10 +413,13 @@ func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.Leas
 	var back []string
 	refreshed := false
 	for _, o := range own {
+		if !o.joined { // its agent leaves the round, or is about to join the next one
+			continue
+		}
 		if node, is := w.read.stale(o.name, time.Now().Add(-mostStale)); is {
 			refreshed = w.read.setHeartbeat(node, time.Now()) || refreshed
 		}
-		if o.joined && !w.read.has(o.name) {
+		if !w.read.has(o.name) {
 			if !w.read.addToWaitList(o.node, time.Now()) {
 				w.warnOnce("form", "others have evicted this node, and it cannot join: the state has no heartbeats",
 					"node", o.name)

@@ -352,6 +352,48 @@ func TestOlderRevision(t *testing.T) {
 	}
 }
 
+// TestLeaving: a proxy renews the old heartbeat of a participant, but not if its agent is about to leave the round. Torch
+// considers a node with an old heartbeat gone, and may have skipped its own departure: with a new heartbeat the agent
+// would join the round again that the others have left.
+func TestLeaving(t *testing.T) {
+	t.Parallel()
+	p, agent := single(t, client(t, etcd(t)), Options{})
+	key := stateKey(p.options.Run)
+	for _, left := range []bool{false, true} {
+		m, err := parseMembership([]byte(agent.get(key)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		self := m.participants.keys[0]
+		m.setHeartbeat(self, time.Now().Add(-2*mostStale))
+		text, err := m.text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.client.Put(within(t), p.keys.values+key, encode(text, false)); err != nil {
+			t.Fatal(err)
+		}
+		if left {
+			m.remove(func(any) bool { return true })
+			if text, err = m.text(); err != nil {
+				t.Fatal(err)
+			}
+			agent.swap(key, "an older state", string(text))
+		}
+		for range 2 {
+			if err := p.watcher.tick(within(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m, err = parseMembership([]byte(agent.get(key))); err != nil {
+			t.Fatal(err)
+		}
+		if _, stale := m.stale(nodeA, time.Now().Add(-mostStale)); stale != left {
+			t.Errorf("the agent leaves: %t; its heartbeat is old: %t", left, stale)
+		}
+	}
+}
+
 // TestNoState: before the first state there is the value by which torch marks that there is none. It is no reason for a
 // warning, neither when an agent writes it nor when a watcher reads it.
 func TestNoState(t *testing.T) {

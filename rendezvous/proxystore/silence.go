@@ -400,12 +400,14 @@ func (w *watcher) stopWorkers(own []ownNode) {
 	}
 }
 
-// mostStale is the age of a heartbeat at which the node's engine writes a new one. Agents write one every 5 s. They
-// remove a node after 15 s without, even if the reason is that the etcd was away.
-const mostStale = 8 * time.Second
+// heartbeatLifetime is how far in the future a heartbeat is that an engine writes. Without it agents write one every 5 s
+// and ignore a participant without one for 15 s, even if the reason is that the etcd was away. The first agent that read
+// the state afterwards would then count fewer participants than the others, and could have a rank beyond its size.
+const heartbeatLifetime = 365 * 24 * time.Hour
 
 // rejoin adds nodes of this engine that others have evicted to the wait list. Their agents do not notice the eviction,
-// and would continue to train. Participants whose heartbeat is old get a new one.
+// and would continue to train. The heartbeat of a participant is set far in the future: only engines decide which nodes
+// are lost.
 func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
 	if w.read == nil || !w.read.complete() {
 		return nil
@@ -416,8 +418,8 @@ func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.Leas
 		if !o.joined { // its agent leaves the round, or is about to join the next one
 			continue
 		}
-		if node, is := w.read.stale(o.name, time.Now().Add(-mostStale)); is {
-			refreshed = w.read.setHeartbeat(node, time.Now()) || refreshed
+		if node, is := w.read.stale(o.name, time.Now().Add(heartbeatLifetime/2)); is {
+			refreshed = w.read.setHeartbeat(node, time.Now().Add(heartbeatLifetime)) || refreshed
 		}
 		if !w.read.has(o.name) {
 			if !w.read.addToWaitList(o.node, time.Now()) {

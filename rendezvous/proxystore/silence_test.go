@@ -352,10 +352,10 @@ func TestOlderRevision(t *testing.T) {
 	}
 }
 
-// TestLeaving: a proxy renews the old heartbeat of a participant, but not if its agent is about to leave the round. Torch
-// considers a node with an old heartbeat gone, and may have skipped its own departure: with a new heartbeat the agent
-// would join the round again that the others have left.
-func TestLeaving(t *testing.T) {
+// TestHeartbeat: a proxy sets the heartbeat of a participant far in the future, but not if its agent is about to leave
+// the round. Torch ignores a node with an old heartbeat, its own too, and may have skipped its own departure: with a new
+// heartbeat the agent would join the round again that the others have left.
+func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	p, agent := single(t, client(t, etcd(t)), Options{})
 	key := stateKey(p.options.Run)
@@ -364,8 +364,7 @@ func TestLeaving(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		self := m.participants.keys[0]
-		m.setHeartbeat(self, time.Now().Add(-2*mostStale))
+		m.setHeartbeat(m.participants.keys[0], time.Now().Add(-20*time.Second))
 		text, err := m.text()
 		if err != nil {
 			t.Fatal(err)
@@ -380,7 +379,7 @@ func TestLeaving(t *testing.T) {
 			}
 			agent.swap(key, "an older state", string(text))
 		}
-		for range 2 {
+		for range 3 {
 			if err := p.watcher.tick(within(t)); err != nil {
 				t.Fatal(err)
 			}
@@ -388,10 +387,17 @@ func TestLeaving(t *testing.T) {
 		if m, err = parseMembership([]byte(agent.get(key))); err != nil {
 			t.Fatal(err)
 		}
-		if _, stale := m.stale(nodeA, time.Now().Add(-mostStale)); stale != left {
-			t.Errorf("the agent leaves: %t; its heartbeat is old: %t", left, stale)
+		if _, stale := m.stale(nodeA, time.Now().Add(heartbeatLifetime/2)); stale != left {
+			t.Errorf("the agent leaves: %t; its heartbeat is not in the future: %t", left, stale)
 		}
 	}
+	rev := p.watcher.rev
+	for range 3 {
+		if err := p.watcher.tick(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, "the revision of a state that has not changed", p.watcher.rev, rev)
 }
 
 // TestNoState: before the first state there is the value by which torch marks that there is none. It is no reason for a

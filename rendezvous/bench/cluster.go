@@ -15,7 +15,7 @@ import (
 // clusterClients is the size of each run of a cluster.
 const clusterClients = 16
 
-// cluster measures one rendezvous for many runs: all meet at once at two gateways to one etcd, as after a power cut, and
+// cluster measures one rendezvous for many runs: all meet at once at two gateways to one etcd, as after a power cut,
 // with new ids in each round. Meanwhile another client swaps a value every 20 ms.
 func (b *bench) cluster(ctx context.Context) ([][]string, error) {
 	rows := [][]string{{

@@ -400,9 +400,9 @@ func (w *watcher) stopWorkers(own []ownNode) {
 	}
 }
 
-// heartbeatLifetime is how far in the future a heartbeat is that an engine writes. Without it agents write one every 5 s
-// and ignore a participant without one for 15 s, even if the reason is that the etcd was away. The first agent that read
-// the state afterwards would then count fewer participants than the others, and could have a rank beyond its size.
+// heartbeatLifetime is how far in the future a heartbeat is that an engine writes. Without it agents write one every
+// 5 s, and ignore a participant without one for 15 s, even if the reason is that the etcd was away. The first agent
+// that read the state afterwards would count fewer participants than the others, and could have a rank beyond its size.
 const heartbeatLifetime = 365 * 24 * time.Hour
 
 // rejoin adds nodes of this engine that others have evicted to the wait list. Their agents do not notice the eviction,

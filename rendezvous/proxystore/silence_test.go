@@ -353,8 +353,8 @@ func TestOlderRevision(t *testing.T) {
 }
 
 // TestHeartbeat: a proxy sets the heartbeat of a participant far in the future, but not if its agent is about to leave
-// the round. Torch ignores a node with an old heartbeat, its own too, and may have skipped its own departure: with a new
-// heartbeat the agent would join the round again that the others have left.
+// the round. Torch ignores a node with an old heartbeat, its own too, and may have skipped its own departure: with a
+// new heartbeat the agent would join the round again that the others have left.
 func TestHeartbeat(t *testing.T) {
 	t.Parallel()
 	p, agent := single(t, client(t, etcd(t)), Options{})
@@ -400,8 +400,8 @@ func TestHeartbeat(t *testing.T) {
 	equal(t, "the revision of a state that has not changed", p.watcher.rev, rev)
 }
 
-// TestNoState: before the first state there is the value by which torch marks that there is none. It is no reason for a
-// warning, neither when an agent writes it nor when a watcher reads it.
+// TestNoState: before the first state there is the value by which torch marks that there is none. It is no reason for
+// a warning, neither when an agent writes it nor when a watcher reads it.
 func TestNoState(t *testing.T) {
 	t.Parallel()
 	log, o := &said{}, Options{Run: newRun(), Silence: time.Hour, MinNodes: 1}

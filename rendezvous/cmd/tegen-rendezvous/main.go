@@ -1,5 +1,5 @@
-// Command tegen-rendezvous is the rendezvous of elastic training runs: serve is a service for any torchrun, proxy starts
-// a torchrun that outlives the store of its run.
+// Command tegen-rendezvous is the rendezvous of elastic training runs: serve is a service for any torchrun, and proxy
+// starts a torchrun that outlives the store of its run.
 package main
 
 import (

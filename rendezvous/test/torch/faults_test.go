@@ -112,7 +112,6 @@ type chaos struct {
 	repairs []repair
 	logs    map[string]string // of all agents that were ever started
 	done    map[string]int    // faults, by name
-	late    map[string]bool   // sizes of rounds that differ
 }
 
 // repair ends a fault.
@@ -123,7 +122,7 @@ type repair struct {
 }
 
 func newChaos(r *run, etcd *server) *chaos {
-	return &chaos{run: r, etcd: etcd, logs: map[string]string{}, done: map[string]int{}, late: map[string]bool{}}
+	return &chaos{run: r, etcd: etcd, logs: map[string]string{}, done: map[string]int{}}
 }
 
 // play starts agents, injects faults for a time, and checks what the agents and their workers report.
@@ -253,7 +252,7 @@ func (c *chaos) converge(when string) {
 
 // What agents log once they are in a version. Backend etcd has two lines, c10d has one.
 var (
-	joinedRound   = regexp.MustCompile(`has joined round (\d+) of the rendezvous .* as rank (\d+) in a world of size (\d+)`)
+	joinedRound   = regexp.MustCompile(`has joined round (\d+) of .* as rank (\d+) in a world of size (\d+)`)
 	joinedVersion = regexp.MustCompile(`Joined rendezvous version (\d+) as rank (\d+)\.`)
 	finalVersion  = regexp.MustCompile(`Rendezvous version (\d+) is complete\. .*'participants': \[([\d, ]+)\]`)
 )
@@ -263,9 +262,6 @@ type membership struct{ rank, size int }
 
 // compare fails the test where two memberships of one version of the rendezvous, or of one world of workers, differ in
 // its size, or have the same rank. It returns the number of versions.
-//
-// The size of a round of c10d is only logged: an agent that reads the state of a complete round late counts those that
-// have not left it yet. That is torch's own behavior, and ends with the agent in the next round.
 func (c *chaos) compare() int {
 	c.t.Helper()
 	worlds := map[string]map[string]membership{}
@@ -273,19 +269,13 @@ func (c *chaos) compare() int {
 		if worlds[world] == nil {
 			worlds[world] = map[string]membership{}
 		}
+		worlds[world][node] = m
 		for other, o := range worlds[world] {
-			text := fmt.Sprintf("%s: %s has rank %d of %d, and %s has rank %d of %d", world, node, m.rank, m.size, other,
-				o.rank, o.size)
-			late := strings.HasPrefix(world, "round ")
-			switch {
-			case (o.rank == m.rank) != (other == node), !late && (o.size != m.size || m.rank >= m.size):
-				c.t.Error(text)
-			case o.size != m.size && !c.late[text]:
-				c.late[text] = true
-				c.t.Log(text)
+			if o.size != m.size || (o.rank == m.rank) != (other == node) || m.rank >= m.size {
+				c.t.Errorf("%s: %s has rank %d of %d, and %s has rank %d of %d", world, node, m.rank, m.size, other,
+					o.rank, o.size)
 			}
 		}
-		worlds[world][node] = m
 	}
 	number := func(text string) int {
 		n, err := strconv.Atoi(text)

@@ -16,11 +16,7 @@ import (
 	"time"
 )
 
-const (
-	fewestAgents, mostAgents = 3, 6
-	// quietLimit is what agents may take to form one world once the faults have ended.
-	quietLimit = 2 * time.Minute
-)
+const fewestAgents, mostAgents = 3, 6
 
 // way is how agents reach the state of their run.
 type way struct {
@@ -243,8 +239,8 @@ func (c *chaos) converge(when string) {
 			c.t.Logf("%5.1f s  %s: one world of %d", time.Since(begin).Seconds(), when, in)
 			break
 		}
-		if time.Since(begin) > quietLimit {
-			c.t.Fatalf("%s: no world of %v after %s; the last sums are %+v", when, c.living(), quietLimit, last)
+		if time.Since(begin) > worldLimit {
+			c.t.Fatalf("%s: no world of %v after %s; the last sums are %+v", when, c.living(), worldLimit, last)
 		}
 	}
 	c.compare()

@@ -47,7 +47,7 @@ e2e: ## Run the tests on a real control plane, which is built on first use (abou
 
 # The roots are made before any test's time runs, and named by what makes or finds them.
 .PHONY: e2e-torch
-e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB once, then about 40 minutes)
+e2e-torch: ## Run the tests with real PyTorch (needs root and apt; fetches 3 GB once, then about 50 minutes)
 	roots=$$(rendezvous/test/torch/setup.sh) && cd rendezvous && \
 		TEGEN_TORCH=1 TEGEN_TORCH_ROOTS="$$roots" go test -v -count=1 -timeout 120m ./test/torch/...
 
@@ -90,7 +90,7 @@ GOLDEN = $(shell grep -rlE 'golden[.](Open|Transcripts)\>|"TEGEN_UPDATE"' --incl
 golden: ## Rewrite the golden files, and print how objects with digests differ; read it all before committing
 	TEGEN_UPDATE=1 go test ./schema -run GoldenDefinitions -count=1 # the others are made with them
 	TEGEN_UPDATE=1 go test $(GOLDEN) -run 'Golden|Script' -count=1
-	cd rendezvous && TEGEN_UPDATE=1 go test ./cmd/... ./etcdv3 ./torchetcd -run 'Golden|Script' -count=1
+	cd rendezvous && TEGEN_UPDATE=1 go test ./cmd/... -run Golden -count=1
 	cd scheduler && TEGEN_UPDATE=1 go test ./gang/gangcache -run 'Golden|Script' -count=1
 	@git diff --quiet HEAD -- golden/objects.txt || test/cases/difference.sh
 
@@ -130,7 +130,6 @@ fuzz: ## Fuzz the loader, custom resources, podTemplate, printer and rendezvous,
 	$(call fuzzing,./internal/apis,FuzzObject)
 	$(call fuzzing,./internal/podpatch,FuzzPatch)
 	$(call fuzzing,./internal/manifest,FuzzAppend)
-	cd rendezvous && $(call fuzzing,./torchetcd,FuzzParseState)
 	cd rendezvous && $(call fuzzing,./keys,FuzzHandler)
 	cd rendezvous && $(call fuzzing,./keys,FuzzText)
 	cd rendezvous && $(call fuzzing,./tcpstore,FuzzStore)
@@ -146,13 +145,14 @@ bench-scheduler: ## Measure tegen-scheduler beside kube-scheduler on a real cont
 	cd scheduler && go run ./bench
 
 .PHONY: bench-rendezvous
-bench-rendezvous: ## Measure how fast agents find each other, beside an etcd with the v2 API where there is one
+bench-rendezvous: ## Measure tegen-rendezvous, beside an etcd with the v2 API if there is one
 	cd rendezvous && go run ./bench
 
 .PHONY: faults
-faults: ## Let agents and stores of the rendezvous fail by chance for TEGEN_FAULTS (default 10m), from TEGEN_SEED
-	cd rendezvous && TEGEN_FAULTS=$(or $(TEGEN_FAULTS),10m) TEGEN_AGENTS=$(or $(TEGEN_AGENTS),50) \
-		go test ./faults -run TestFaults -count=1 -v -timeout 90m
+faults: ## Fail torch's agents and their servers at random for TEGEN_FAULTS each (default 5m), from TEGEN_SEED
+	roots=$$(rendezvous/test/torch/setup.sh) && cd rendezvous && \
+		TEGEN_TORCH=1 TEGEN_TORCH_ROOTS="$$roots" TEGEN_FAULTS=$(or $(TEGEN_FAULTS),5m) \
+		go test -v -count=1 -timeout 180m ./test/torch -run TestFaults
 
 # What of the images is built, with commas. TAG and REGISTRY name them; without a TAG they have the version's.
 IMAGES ?= tegen,tegen-rendezvous,tegen-scheduler

@@ -12,14 +12,14 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/bench/internal/markdown"
 )
 
-// clusterAgents is the size of each run of a cluster.
-const clusterAgents = 16
+// clusterClients is the size of each run of a cluster.
+const clusterClients = 16
 
-// cluster measures one rendezvous for many runs: all join at once at two gateways over one etcd, as after a power cut,
-// and once more with new ids in each round. Meanwhile somebody else swaps a value every 20 ms.
+// cluster measures one rendezvous for many runs: all meet at once at two gateways to one etcd, as after a power cut,
+// with new ids in each round. Meanwhile another client swaps a value every 20 ms.
 func (b *bench) cluster(ctx context.Context) ([][]string, error) {
 	rows := [][]string{{
-		"round", "runs", "formed", "joined again", "world p50", "world p99", "swap p50", "swap p99",
+		"round", "runs", "met", "world p50", "world p99", "swap p50", "swap p99",
 		"gateways' memory", "etcd's memory", "etcd's disk",
 	}}
 	etcd, gateways, err := b.startCluster(ctx)
@@ -32,13 +32,13 @@ func (b *bench) cluster(ctx context.Context) ([][]string, error) {
 	}
 	for round := range b.rounds {
 		stopProbe := probe(ctx, "http://"+gateways[0].endpoint+"/v2/keys/probe")
-		worlds, again := b.formAll(ctx, gateways)
+		worlds := b.meetAll(ctx, gateways)
 		swaps, err := stopProbe()
 		if err != nil {
 			return nil, err
 		}
 		row := []string{
-			fmt.Sprint(round + 1), fmt.Sprint(b.runsAtOnce), fmt.Sprint(len(worlds)), fmt.Sprint(again),
+			fmt.Sprint(round + 1), fmt.Sprint(b.runsAtOnce), fmt.Sprint(len(worlds)),
 			at(worlds, 50), at(worlds, 99), at(swaps, 50), at(swaps, 99),
 		}
 		memory := 0
@@ -79,40 +79,25 @@ func (b *bench) startCluster(ctx context.Context) (etcd *server, gateways [2]*se
 	return etcd, gateways, nil
 }
 
-// formAll lets all runs form a world, and returns how long each took that did, shortest first, and how often an agent
-// had to join again.
-func (b *bench) formAll(ctx context.Context, gateways [2]*server) (formed []time.Duration, again int) {
+// meetAll lets the clients of all runs meet, and returns how long each run took that did, shortest first.
+func (b *bench) meetAll(ctx context.Context, gateways [2]*server) (met []time.Duration) {
 	var mu sync.Mutex
 	var all sync.WaitGroup
 	for range b.runsAtOnce {
-		b.runs++
-		id := fmt.Sprintf("run-%d", b.runs)
 		all.Go(func() {
-			r, err := b.formOne(ctx, id, gateways)
+			took, err := b.meet(ctx, clusterClients, gateways[0].endpoint, gateways[1].endpoint)
 			mu.Lock()
 			defer mu.Unlock()
-			if r != nil {
-				again += r.again
-			}
 			if err != nil {
-				b.log.Printf("%s: %v", id, err)
+				b.log.Print(err)
 				return
 			}
-			formed = append(formed, r.took)
+			met = append(met, took)
 		})
 	}
 	all.Wait()
-	slices.Sort(formed)
-	return formed, again
-}
-
-func (b *bench) formOne(ctx context.Context, id string, gateways [2]*server) (*settling, error) {
-	agents, done, err := b.openRun(id, gateways)
-	if err != nil {
-		return nil, err
-	}
-	defer done()
-	return settle(ctx, id, agents, b.limit, 0, gateways[0].endpoint)
+	slices.Sort(met)
+	return met
 }
 
 // probe swaps a value until it is stopped, which returns how long each swap took, shortest first.

@@ -1,13 +1,13 @@
-// Command rendezvous measures how fast agents find each other, side by side: torch's etcd protocol on
-// the keys API of tegen-rendezvous and on an etcd that still has the v2 API, and tegen's own protocol on etcd.
+// Command bench measures the keys API of tegen-rendezvous beside an etcd that still has the v2 API, and what many runs
+// and large values cost a server.
 //
-//	go run ./bench/rendezvous
+//	go run ./bench
 //
 // Input: the module that it is started in, which builds tegen-rendezvous; an etcd with --enable-v2 in PATH (3.4 or
-// 3.5), without which the side that it stands for is left out. Output: Markdown tables on standard output; progress on
+// 3.5), without which the API is measured alone. Output: Markdown tables on standard output; progress on
 // standard error. Exit code 0 says that everything was measured, not that every target was met.
 //
-// Invariant: agents are goroutines of the bench, the server is a process of its own with nothing else to do, and what
+// Invariant: clients are goroutines of the bench, the server is a process of its own with nothing else to do, and what
 // is compared is measured in turns.
 package main
 
@@ -29,31 +29,24 @@ import (
 // What can be measured.
 const (
 	worldsPart   = "worlds"
-	recoveryPart = "recovery"
-	cutsPart     = "cuts"
 	requestsPart = "requests"
 	pollsPart    = "polls"
 	limitsPart   = "limits"
 	readersPart  = "readers"
 	clusterPart  = "cluster"
 	noisyPart    = "noisy"
-	dayPart      = "day"
 )
 
 var parts = []string{
-	worldsPart, recoveryPart, cutsPart, requestsPart, pollsPart, limitsPart, readersPart, clusterPart, noisyPart,
-	dayPart,
+	worldsPart, requestsPart, pollsPart, limitsPart, readersPart, clusterPart, noisyPart,
 }
 
 type options struct {
 	sizes  []int // of worlds, ascending
 	rounds int
 	limit  time.Duration // for one world
-	lease  time.Duration
 	// runs of a cluster
 	runsAtOnce int
-	dayRuns    int
-	span       time.Duration // of that day
 	only       []string
 	build      string
 }
@@ -65,22 +58,15 @@ func main() {
 		}
 		return
 	}
-	if len(os.Args) == 6 && os.Args[1] == victimCommand {
-		log.Fatal(joinAsVictim(os.Args[2:]))
-	}
-	command.Main("bench/rendezvous", parseFlags, run)
+	command.Main("rendezvous/bench", parseFlags, run)
 }
 
 func parseFlags(args []string) (options, error) {
-	fs := flag.NewFlagSet("bench/rendezvous", flag.ContinueOnError)
-	sizes := fs.String("sizes", "8,16,32,64,256,1000,4000", "numbers of agents in a world")
-	rounds := fs.Int("rounds", 3, "rounds; in each every protocol on every server forms a world of every size")
-	limit := fs.Duration("limit", time.Minute,
-		"time for one world; what does not form in it is not tried with more agents")
-	lease := fs.Duration("lease", 20*time.Second, "lease of agents of etcd-v3, where one is lost")
-	many := fs.Int("runs", 100, "runs of 16 agents each that share the rendezvous of a cluster")
-	day := fs.Int("day", 2000, "runs of 16 agents that begin in a day")
-	span := fs.Duration("span", 15*time.Minute, "time that such a day is compressed into")
+	fs := flag.NewFlagSet("rendezvous/bench", flag.ContinueOnError)
+	sizes := fs.String("sizes", "8,16,32,64,256", "numbers of clients that meet")
+	rounds := fs.Int("rounds", 3, "rounds, in each of which every server is measured")
+	limit := fs.Duration("limit", time.Minute, "time in which the clients of a run have to meet")
+	many := fs.Int("runs", 100, "runs of 16 clients each that share the rendezvous of a cluster")
 	only := fs.String("only", strings.Join(parts, ","), "what to measure")
 	build := fs.String("program", "",
 		"tegen-rendezvous to measure, such as one of another commit (default: this module's)")
@@ -88,9 +74,7 @@ func parseFlags(args []string) (options, error) {
 		return options{}, err
 	}
 	opts := options{
-		rounds: *rounds, limit: *limit, lease: *lease, runsAtOnce: *many, build: *build,
-		dayRuns: *day, span: *span,
-		only: strings.Split(*only, ","),
+		rounds: *rounds, limit: *limit, runsAtOnce: *many, build: *build, only: strings.Split(*only, ","),
 	}
 	for _, p := range opts.only {
 		if !slices.Contains(parts, p) {
@@ -99,9 +83,6 @@ func parseFlags(args []string) (options, error) {
 	}
 	if opts.runsAtOnce < 1 {
 		return options{}, fmt.Errorf("-runs: %d is below 1", opts.runsAtOnce)
-	}
-	if opts.dayRuns < 1 || opts.span < time.Duration(opts.dayRuns) {
-		return options{}, fmt.Errorf("-day: %d runs in %s", opts.dayRuns, opts.span)
 	}
 	if opts.rounds < 1 {
 		return options{}, fmt.Errorf("-rounds: %d is below 1", opts.rounds)
@@ -123,15 +104,12 @@ func run(ctx context.Context, o options, out io.Writer, progress *log.Logger) er
 		measure func(context.Context) ([][]string, error)
 	}{
 		{worldsPart, b.worlds},
-		{recoveryPart, b.recoveries},
-		{cutsPart, b.cuts},
 		{requestsPart, b.requests},
 		{pollsPart, b.polls},
 		{limitsPart, b.limits},
 		{readersPart, b.readers},
 		{clusterPart, b.cluster},
 		{noisyPart, b.noisy},
-		{dayPart, b.day},
 	} {
 		if !slices.Contains(o.only, p.name) {
 			continue

@@ -10,13 +10,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
 
-// The servers that agents use.
+// The servers that are measured.
 const (
 	companion = "tegen-rendezvous" // its keys API, with the embedded store
 	etcdV2    = "etcd with --enable-v2"
@@ -30,11 +31,11 @@ type bench struct {
 	log *log.Logger
 	dir string // for programs and data
 
-	program string  // tegen-rendezvous
-	etcd    string  // an etcd with --enable-v2; "" where there is none
-	runs    int     // so many run ids were used
-	within  *cgroup // that servers run in, if any
-	behind  string  // the etcd of gateways
+	program string       // tegen-rendezvous
+	etcd    string       // an etcd with --enable-v2; "" where there is none
+	runs    atomic.Int64 // so many run ids were used
+	within  *cgroup      // that servers run in, if any
+	behind  string       // the etcd of gateways
 }
 
 // open builds the program, and looks for an etcd.
@@ -67,7 +68,7 @@ func (b *bench) open(ctx context.Context) error {
 
 func (b *bench) close() { _ = os.RemoveAll(b.dir) }
 
-// server is a process that agents use.
+// server is a process that clients use.
 type server struct {
 	kind     string
 	endpoint string // host:port

@@ -2,230 +2,151 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
+	"net/http"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
-	"github.com/tegen-dev/tegen/rendezvous"
 	"github.com/tegen-dev/tegen/rendezvous/bench/internal/markdown"
-	"github.com/tegen-dev/tegen/rendezvous/etcd"
-	"github.com/tegen-dev/tegen/rendezvous/etcdv3"
-	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// contender is a protocol on a server.
-type contender struct{ backend, server string }
-
-func (b *bench) contenders() []contender {
-	out := []contender{{"etcd", companion}, {"etcd-v3", etcdV3}}
-	if b.etcd != "" {
-		out = slices.Insert(out, 1, contender{"etcd", etcdV2})
-	}
-	return out
-}
-
-// world is what forming one cost.
-type world struct {
-	took             time.Duration // from the first join to the last agent that knows its rank
-	messages, writes float64       // per agent
-	memory           int           // the server's at most, MiB
-}
-
-// worlds forms worlds of each size by each contender, in turns.
+// worlds measures how long n clients take to meet, on each server in turns.
 func (b *bench) worlds(ctx context.Context) ([][]string, error) {
-	type key struct {
-		contender
-		size int
+	servers := []string{companion}
+	if b.etcd != "" {
+		servers = []string{etcdV2, companion}
 	}
-	all, failed := map[key][]world{}, map[contender]bool{}
-	for round := range b.rounds {
-		for _, size := range b.sizes {
-			for _, c := range b.contenders() {
-				if failed[c] {
-					continue
+	rows := [][]string{{"clients", "server", "rounds", "seconds", "least to most", "ratio", "server's memory"}}
+	for _, size := range b.sizes {
+		took, memory := map[string][]time.Duration{}, map[string]int{}
+		for range b.rounds {
+			for _, kind := range servers {
+				d, most, err := b.world(ctx, kind, size)
+				if err != nil {
+					return nil, fmt.Errorf("%d clients at %s: %w", size, kind, err)
 				}
-				w, err := b.form(ctx, c, size)
-				switch {
-				case ctx.Err() != nil:
-					return nil, context.Cause(ctx)
-				case err != nil:
-					b.log.Printf("%d agents, %s on %s: %v", size, c.backend, c.server, err)
-					failed[c] = true
-					continue
-				}
-				b.log.Printf("round %d: %d agents, %s on %s: %s, %.1f messages and %.1f writes each", round+1, size,
-					c.backend, c.server, markdown.Seconds(w.took), w.messages, w.writes)
-				all[key{c, size}] = append(all[key{c, size}], w)
+				b.log.Printf("%d clients at %s: %s", size, kind, markdown.Seconds(d))
+				took[kind], memory[kind] = append(took[kind], d), most
 			}
 		}
-		clear(failed)
-	}
-	rows := [][]string{{
-		"agents", "backend", "server", "rounds", "seconds", "least to most", "ratio", "messages/agent",
-		"writes/agent", "server's memory",
-	}}
-	for _, size := range b.sizes {
-		base := took(all[key{contender{"etcd", etcdV2}, size}])
-		for _, c := range b.contenders() {
-			ws := all[key{c, size}]
-			if len(ws) == 0 {
-				rows = append(rows, []string{
-					fmt.Sprint(size), c.backend, c.server, "0",
-					"over " + markdown.Seconds(b.limit), "", "", "", "", "",
-				})
-				continue
+		for _, kind := range servers {
+			slices.Sort(took[kind])
+		}
+		for _, kind := range servers {
+			ds, ratio := took[kind], ""
+			if base := took[etcdV2]; kind == companion && len(base) > 0 {
+				ratio = fmt.Sprintf("%.2f", ds[len(ds)/2].Seconds()/base[len(base)/2].Seconds())
 			}
-			ts := took(ws)
-			ratio := ""
-			if len(base) > 0 && c.server != etcdV2 {
-				ratio = fmt.Sprintf("%.2f", ts[len(ts)/2].Seconds()/base[len(base)/2].Seconds())
-			}
-			last := ws[len(ws)-1]
 			rows = append(rows, []string{
-				fmt.Sprint(size), c.backend, c.server, fmt.Sprint(len(ws)), markdown.Seconds(ts[len(ts)/2]),
-				markdown.Seconds(ts[0]) + " to " + markdown.Seconds(ts[len(ts)-1]), ratio,
-				fmt.Sprintf("%.1f", last.messages), fmt.Sprintf("%.1f", last.writes),
-				fmt.Sprintf("%d MiB", last.memory),
+				fmt.Sprint(size), kind, fmt.Sprint(len(ds)), at(ds, 50), at(ds, 0) + " to " + at(ds, 100), ratio,
+				fmt.Sprintf("%d MiB", memory[kind]),
 			})
 		}
 	}
 	return rows, nil
 }
 
-// took are the times of worlds, shortest first.
-func took(ws []world) []time.Duration {
-	out := make([]time.Duration, len(ws))
-	for i, w := range ws {
-		out[i] = w.took
-	}
-	slices.Sort(out)
-	return out
-}
-
-// agent is a backend with its counts.
-type agent struct {
-	rendezvous.Backend
-	counts func() (messages, writes int64)
-}
-
-// mostConnected is up to how many agents of etcd-v3 are neighbours that watch each other: each has five sockets for
-// that, and a process may not have many more than ten thousand.
-const mostConnected = 1000
-
-// agents opens n agents of one run. Those of etcd-v3 share a few connections: thousands of them to one machine would
-// measure the machine.
-func (b *bench) agents(ctx context.Context, c contender, s *server, least, most, n int,
-	lease time.Duration,
-) (out []agent, done func(), err error) {
-	b.runs++
-	settings := rendezvous.Settings{
-		RunID: fmt.Sprintf("run-%d", b.runs), Min: least, Max: most, Join: b.limit,
-		LastCall: lastCall,
-	}
-	var stores []*store.Store
-	done = func() {
-		for _, a := range out {
-			_ = a.Close()
-		}
-		for _, s := range stores {
-			_ = s.Close()
-		}
-	}
-	options := etcdv3.Options{Lease: lease}
-	if n > mostConnected {
-		options.Listen = func() (net.Listener, error) { return nil, errors.New("too many for one process") }
-	}
-	for i := range n {
-		self := rendezvous.Agent{
-			ID: fmt.Sprintf("%s-agent-%d", settings.RunID, i), Host: "127.0.0.1", Role: "default",
-			Workers: 1,
-		}
-		if c.backend == "etcd" {
-			a, err := openEtcd(s.endpoint, settings, self)
-			if err != nil {
-				done()
-				return nil, nil, err
-			}
-			out = append(out, agent{a, func() (int64, int64) {
-				r := a.Requests()
-				return r.Reads + r.Writes + r.Watches, r.Writes
-			}})
-			continue
-		}
-		if i%100 == 0 {
-			st, err := store.External{Endpoints: []string{s.endpoint}}.Open(ctx)
-			if err != nil {
-				done()
-				return nil, nil, err
-			}
-			stores = append(stores, st)
-		}
-		a, err := etcdv3.New(stores[len(stores)-1].Client, settings, self, options)
-		if err != nil {
-			done()
-			return nil, nil, err
-		}
-		out = append(out, agent{a, func() (int64, int64) {
-			st := a.Stats()
-			return st.Requests + st.Events, st.Writes
-		}})
-	}
-	return out, done, nil
-}
-
-func openEtcd(endpoint string, settings rendezvous.Settings, self rendezvous.Agent) (*etcd.Agent, error) {
-	return etcd.Open(etcd.Config{Endpoints: []string{endpoint}}, settings, self)
-}
-
-// form lets n agents of n:n join at once, on a server of their own.
-func (b *bench) form(ctx context.Context, c contender, n int) (world, error) {
-	s, err := b.start(ctx, c.server)
+func (b *bench) world(ctx context.Context, kind string, size int) (took time.Duration, memory int, err error) {
+	s, err := b.start(ctx, kind)
 	if err != nil {
-		return world{}, err
+		return 0, 0, err
 	}
 	defer s.stop()
-	// a lease that ends while all agents share two cores measures the machine
-	agents, done, err := b.agents(ctx, c, s, n, n, n, time.Minute)
-	if err != nil {
-		return world{}, err
+	if took, err = b.meet(ctx, size, s.endpoint); err != nil {
+		return 0, 0, err
 	}
-	defer done()
-	begin := time.Now()
-	if err := joinAll(ctx, agents, b.limit, nil); err != nil {
-		return world{}, err
-	}
-	w := world{took: time.Since(begin)}
-	for _, a := range agents {
-		m, wr := a.counts()
-		w.messages += float64(m) / float64(n)
-		w.writes += float64(wr) / float64(n)
-	}
-	_, w.memory, err = s.memory()
-	return w, err
+	_, memory, err = s.memory()
+	return took, memory, err
 }
 
-// joinAll joins with all agents, and hands on their worlds.
-func joinAll(ctx context.Context, agents []agent, limit time.Duration, keep func(i int, w rendezvous.World)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, limit,
-		fmt.Errorf("%d agents found no world in %s", len(agents), limit))
+// meet lets clients meet at servers that share their data, as torch's agents do: each adds itself to a state by compare
+// and swap, and polls until all are in the state. Each client has a connection of its own.
+func (b *bench) meet(ctx context.Context, size int, endpoints ...string) (time.Duration, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.limit, fmt.Errorf("%d clients have not met in %s", size, b.limit))
 	defer cancel()
-	errs := make([]error, len(agents))
+	id := fmt.Sprintf("run-%d", b.runs.Add(1))
+	errs := make([]error, size)
+	begin := time.Now()
 	var all sync.WaitGroup
-	for i, a := range agents {
+	for i := range size {
 		all.Go(func() {
-			w, err := a.Join(ctx)
-			errs[i] = err
-			if err == nil && keep != nil {
-				keep(i, w)
-			}
+			transport := &http.Transport{}
+			defer transport.CloseIdleConnections()
+			c := member{&http.Client{Transport: transport}, runKey(endpoints[i%len(endpoints)], id, 0)}
+			errs[i] = c.join(ctx, size)
 		})
 	}
 	all.Wait()
 	if ctx.Err() != nil {
-		return context.Cause(ctx)
+		return 0, context.Cause(ctx)
 	}
-	return errors.Join(errs...)
+	return time.Since(begin), errors.Join(errs...)
+}
+
+// member is a client that meets others. The state is a string with a letter for each of them.
+type member struct {
+	client *http.Client
+	key    string
+}
+
+func (m member) join(ctx context.Context, size int) error {
+	state, index, err := m.call(ctx, http.MethodPut, "", url.Values{"value": {""}, "prevExist": {"false"}})
+	for joined := false; err == nil && len(state) < size; {
+		switch {
+		case index == "": // another client was faster
+			state, index, err = m.call(ctx, http.MethodGet, "", nil)
+		case !joined:
+			swapped, next, failed := m.call(ctx, http.MethodPut, "",
+				url.Values{"value": {state + "x"}, "prevIndex": {index}})
+			if joined, err = next != "", failed; joined {
+				state = swapped
+			}
+			index = next
+		default:
+			state, index, err = m.call(ctx, http.MethodGet, "?wait=true&waitIndex="+after(index), nil)
+		}
+	}
+	return err
+}
+
+// after is the index that follows another one.
+func after(index string) string {
+	n, err := json.Number(index).Int64()
+	if err != nil {
+		return index // the server will refuse it
+	}
+	return fmt.Sprint(n + 1)
+}
+
+// call is one request. The index is empty if a condition of it did not hold.
+func (m member) call(ctx context.Context, method, query string, form url.Values) (value, index string, err error) {
+	req, err := http.NewRequestWithContext(ctx, method, m.key+query, strings.NewReader(form.Encode()))
+	if err != nil {
+		return "", "", err
+	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	resp, err := m.client.Do(req)
+	if err != nil {
+		return "", "", err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	var answer struct {
+		Code int `json:"errorCode"`
+		Node struct {
+			Value string      `json:"value"`
+			Index json.Number `json:"modifiedIndex"`
+		} `json:"node"`
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&answer); err != nil {
+		return "", "", fmt.Errorf("%s: %s: %w", m.key, resp.Status, err)
+	}
+	if answer.Code != 0 && resp.StatusCode != http.StatusPreconditionFailed {
+		return "", "", fmt.Errorf("%s: %s, code %d", m.key, resp.Status, answer.Code)
+	}
+	return answer.Node.Value, answer.Node.Index.String(), nil
 }

@@ -73,6 +73,9 @@ type nodeKey struct {
 	ticks int   // since rev has changed
 }
 
+// noState is what torch's agents write if there is no state.
+const noState = "Y2FuaW1hZGFt"
+
 func newWatcher(e *Engine, base string) *watcher {
 	return &watcher{
 		e: e, prefix: base + "nodes/", state: stateKey(e.options.Run), log: e.options.Log, off: e.options.Silence <= 0,
@@ -86,7 +89,7 @@ func (w *watcher) key(node string) string { return w.prefix + url.PathEscape(nod
 // placeholders of rounds that have ended. It also puts back participants that the agent has removed because their
 // heartbeats are old: the other agents would not notice that, and only engines decide which nodes are lost.
 func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
-	if w.off || q.Op != tcpstore.CompareSet || q.Keys[0] != w.state {
+	if w.off || q.Op != tcpstore.CompareSet || q.Keys[0] != w.state || string(q.Values[1]) == noState {
 		return
 	}
 	m, err := parseMembership(q.Values[1])
@@ -269,6 +272,9 @@ func (w *watcher) putKeysGetState(ctx context.Context, own []ownNode, lease clie
 		if kvs := r.Responses[len(ops)].GetResponseRange().Kvs; len(kvs) > 0 {
 			v := fromKVs(kvs)
 			w.rev = v.rev
+			if string(v.data) == noState {
+				return nil
+			}
 			if w.read, err = parseMembership(v.data); err != nil {
 				w.warnOnce("state", "silent nodes are not evicted", "error", err)
 			}
@@ -394,12 +400,14 @@ func (w *watcher) stopWorkers(own []ownNode) {
 	}
 }
 
-// mostStale is the age of a heartbeat at which the node's engine writes a new one. Agents write one every 5 s. They
-// remove a node after 15 s without, even if the reason is that the etcd was away.
-const mostStale = 8 * time.Second
+// heartbeatLifetime is how far in the future a heartbeat is that an engine writes. Without it agents write one every
+// 5 s, and ignore a participant without one for 15 s, even if the reason is that the etcd was away. The first agent
+// that read the state afterwards would count fewer participants than the others, and could have a rank beyond its size.
+const heartbeatLifetime = 365 * 24 * time.Hour
 
 // rejoin adds nodes of this engine that others have evicted to the wait list. Their agents do not notice the eviction,
-// and would continue to train. Participants whose heartbeat is old get a new one.
+// and would continue to train. The heartbeat of a participant is set far in the future: only engines decide which nodes
+// are lost.
 func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
 	if w.read == nil || !w.read.complete() {
 		return nil
@@ -407,10 +415,13 @@ func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.Leas
 	var back []string
 	refreshed := false
 	for _, o := range own {
-		if node, is := w.read.stale(o.name, time.Now().Add(-mostStale)); is {
-			refreshed = w.read.setHeartbeat(node, time.Now()) || refreshed
+		if !o.joined { // its agent leaves the round, or is about to join the next one
+			continue
 		}
-		if o.joined && !w.read.has(o.name) {
+		if node, is := w.read.stale(o.name, time.Now().Add(heartbeatLifetime/2)); is {
+			refreshed = w.read.setHeartbeat(node, time.Now().Add(heartbeatLifetime)) || refreshed
+		}
+		if !w.read.has(o.name) {
 			if !w.read.addToWaitList(o.node, time.Now()) {
 				w.warnOnce("form", "others have evicted this node, and it cannot join: the state has no heartbeats",
 					"node", o.name)

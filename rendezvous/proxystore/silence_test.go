@@ -352,6 +352,71 @@ func TestOlderRevision(t *testing.T) {
 	}
 }
 
+// TestHeartbeat: a proxy sets the heartbeat of a participant far in the future, but not if its agent is about to leave
+// the round. Torch ignores a node with an old heartbeat, its own too, and may have skipped its own departure: with a
+// new heartbeat the agent would join the round again that the others have left.
+func TestHeartbeat(t *testing.T) {
+	t.Parallel()
+	p, agent := single(t, client(t, etcd(t)), Options{})
+	key := stateKey(p.options.Run)
+	for _, left := range []bool{false, true} {
+		m, err := parseMembership([]byte(agent.get(key)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.setHeartbeat(m.participants.keys[0], time.Now().Add(-20*time.Second))
+		text, err := m.text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.client.Put(within(t), p.keys.values+key, encode(text, false)); err != nil {
+			t.Fatal(err)
+		}
+		if left {
+			m.remove(func(any) bool { return true })
+			if text, err = m.text(); err != nil {
+				t.Fatal(err)
+			}
+			agent.swap(key, "an older state", string(text))
+		}
+		for range 3 {
+			if err := p.watcher.tick(within(t)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if m, err = parseMembership([]byte(agent.get(key))); err != nil {
+			t.Fatal(err)
+		}
+		if _, stale := m.stale(nodeA, time.Now().Add(heartbeatLifetime/2)); stale != left {
+			t.Errorf("the agent leaves: %t; its heartbeat is not in the future: %t", left, stale)
+		}
+	}
+	rev := p.watcher.rev
+	for range 3 {
+		if err := p.watcher.tick(within(t)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	equal(t, "the revision of a state that has not changed", p.watcher.rev, rev)
+}
+
+// TestNoState: before the first state there is the value by which torch marks that there is none. It is no reason for
+// a warning, neither when an agent writes it nor when a watcher reads it.
+func TestNoState(t *testing.T) {
+	t.Parallel()
+	log, o := &said{}, Options{Run: newRun(), Silence: time.Hour, MinNodes: 1}
+	o.Log = log.logger()
+	p := newPodWith(t, client(t, etcd(t)), o)
+	agent := p.dial(t)
+	equal(t, "the state", agent.swap(stateKey(o.Run), "", noState), noState)
+	if err := p.watcher.tick(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	equal(t, "warnings without a state", log.count("not evicted"), 0)
+	agent.swap(stateKey(o.Run), noState, "unknown")
+	equal(t, "warnings about an unknown state", log.count("not evicted"), 1)
+}
+
 // TestUnknownForm: a node that was evicted cannot join a state without heartbeats, and the log does not claim it.
 func TestUnknownForm(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"encoding/base64"
 	"net/http"
 	"net/url"
@@ -11,50 +10,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tegen-dev/tegen/rendezvous"
-	"github.com/tegen-dev/tegen/rendezvous/etcd"
 	"github.com/tegen-dev/tegen/rendezvous/keys"
 )
-
-// TestAgain runs a job twice under one id: once the first run's agent has gone the second forms a world, and does not
-// meet a run that is closed.
-func TestAgain(t *testing.T) {
-	t.Parallel()
-	s := begin(t, func(c *Config) { c.RunTTL, c.ForgetAfter = 2*time.Hour, 2*time.Second })
-	for i := range 2 {
-		begin := time.Now()
-		for {
-			err := trainOnce(t, s.Address(apiKeys))
-			if err == nil {
-				break
-			}
-			// The first tries of the second run may come before the store has forgotten, as pods that are started again
-			// do.
-			if i == 0 || time.Since(begin) > 25*time.Second {
-				t.Fatalf("run %d, after %s: %v", i+1, time.Since(begin), err)
-			}
-			// A write is seen an interval later, and that its time is over another one.
-			time.Sleep(s.config.ForgetAfter + 3*forgetInterval)
-		}
-	}
-}
-
-func trainOnce(t *testing.T, address string) error {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-	defer cancel()
-	a, err := etcd.Open(etcd.Config{Endpoints: []string{address}},
-		rendezvous.Settings{RunID: "same", Min: 1, Max: 1, Join: 15 * time.Second, LastCall: time.Second},
-		rendezvous.Agent{ID: time.Now().String(), Host: "127.0.0.1", Role: "default", Workers: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = a.Close() }()
-	if _, err := a.Join(ctx); err != nil {
-		return err
-	}
-	return a.Finish(ctx)
-}
 
 // TestForgetEnded: closed runs of both backends go with all keys that their agents published, others stay, and so does
 // one that somebody still asks for.

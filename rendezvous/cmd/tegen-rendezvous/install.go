@@ -14,7 +14,7 @@ import (
 
 const installLong = `install copies this program to a path, whole or not at all, for anybody to run.
 
-It brings 'tegen-rendezvous run' into containers of other images: an init
+It brings 'tegen-rendezvous proxy' into containers of other images: an init
 container installs it into a volume that the workers' container mounts too.`
 
 func newInstallCmd() *cobra.Command {

@@ -1,5 +1,5 @@
-// Command tegen-rendezvous is where the agents of elastic runs find each other: serve is the service that any torchrun
-// can use, run an agent of its own.
+// Command tegen-rendezvous is the rendezvous of elastic training runs: serve is a service for any torchrun, and proxy
+// starts a torchrun that outlives the store of its run.
 package main
 
 import (
@@ -25,7 +25,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	err := cmd.Execute()
 	var usage cli.UsageError
 	var mistake daemon.UsageError
-	var coded interface{ ExitCode() int } // an agent's, which says how it ended
+	var coded interface{ ExitCode() int } // the exit code of proxy's command
 	switch {
 	case err == nil:
 		return cli.ExitOK
@@ -46,27 +46,39 @@ const rootLong = `tegen-rendezvous is where the agents of elastic training runs 
 
 'serve' is a service for any torchrun: etcd's v2 keys API for the backends etcd
 and etcd-v2, and a TCPStore for c10d, in one process that outlives the agents.
-'run' is an agent: it starts a command's workers as torchrun does.
 'proxy' starts a torchrun that outlives the store of its run.
 'install' brings it into containers of other images.
 
 Exit codes: 0 success, 1 something went wrong, 2 wrong command line.`
 
 const rootExample = `  tegen-rendezvous serve --listen-client=:2379
-  tegen-rendezvous run --standalone --nproc-per-node 2 -- python train.py`
+  tegen-rendezvous proxy -- torchrun --rdzv-backend c10d --rdzv-endpoint etcd:2379 \
+    --rdzv-id imagenet --nnodes 2:4 train.py`
 
 func newRootCmd(s cli.Streams) *cobra.Command {
 	return cli.Root(s, "tegen-rendezvous", "Let the agents of elastic training runs find each other", rootLong,
 		rootExample,
 		cli.Group{Title: "Commands", Commands: []*cobra.Command{
 			newServeCmd(s),
-			newRunCmd(s),
 			newProxyCmd(s),
 			newInstallCmd(),
 			newStoreCmd(s),
-			newGuardCmd(s),
+			newRunCmd(),
 			cli.Man("tegen-rendezvous"),
 			cli.Version(s, "tegen-rendezvous", "Print the version and how it was built"),
 		}},
 	)
+}
+
+// newRunCmd reports that run was removed. It parses no flags: the error is the same for each command line of run.
+func newRunCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:                "run",
+		Short:              "Removed",
+		Hidden:             true,
+		DisableFlagParsing: true,
+		RunE: func(*cobra.Command, []string) error {
+			return cli.Usagef("run was removed; use 'tegen-rendezvous proxy -- torchrun …' instead")
+		},
+	}
 }

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 		}
 	}
 	flag.Parse()
-	// The variable is for all that tests start: agents, their guards, servers and their stores.
+	// The variable is for all that tests start: proxies, servers and their stores.
 	if err := errors.Join(flag.Set("test.parallel", "16"), os.Setenv(itself, "1")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

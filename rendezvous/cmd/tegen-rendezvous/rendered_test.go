@@ -24,9 +24,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/tegen-dev/tegen/rendezvous/daemon"
-	"github.com/tegen-dev/tegen/rendezvous/internal/cli"
 	"github.com/tegen-dev/tegen/rendezvous/internal/names"
-	"github.com/tegen-dev/tegen/rendezvous/launcher"
 	"github.com/tegen-dev/tegen/rendezvous/proxy"
 	"github.com/tegen-dev/tegen/rendezvous/server"
 	"github.com/tegen-dev/tegen/rendezvous/test/ports"
@@ -187,8 +185,6 @@ func TestRendered(t *testing.T) {
 			switch words := slices.Concat(c.Command, c.Args); command {
 			case "serve":
 				err = checkServe(&c, words[1:], pod.grace())
-			case "run":
-				err = checkRun(&c, words[2:], pod.grace())
 			case "proxy":
 				err = checkProxy(&c, words[2:])
 			case "install":
@@ -203,7 +199,7 @@ func TestRendered(t *testing.T) {
 			}
 		}
 	}
-	for _, command := range []string{"serve", "run", "proxy", "install"} {
+	for _, command := range []string{"serve", "proxy", "install"} {
 		if seen[command] == 0 {
 			t.Errorf("%s is not rendered anywhere", command)
 		}
@@ -276,32 +272,6 @@ func checkServe(c *renderedContainer, args []string, grace time.Duration) error 
 	return nil
 }
 
-func checkRun(c *renderedContainer, args []string, grace time.Duration) error {
-	o, flags := launcher.NewOptions(), pflag.NewFlagSet("run", pflag.ContinueOnError)
-	o.AddFlags(flags)
-	env := map[string]string{}
-	for _, v := range c.Env {
-		env[v.Name] = v.Value
-		if flag, ok := strings.CutPrefix(v.Name, "PET_"); ok && flags.Lookup(strings.ToLower(flag)) == nil {
-			return fmt.Errorf("nothing reads %s", v.Name)
-		}
-	}
-	if err := errors.Join(flags.Parse(args), o.Complete(flags, lookup(env))); err != nil {
-		return err
-	}
-	if flags.NArg() == 0 {
-		return errors.New("it has no command to start")
-	}
-	limit, err := time.ParseDuration(flags.Lookup("shutdown-timeout").Value.String() + "s")
-	if err != nil {
-		return err
-	}
-	if limit >= grace {
-		return fmt.Errorf("it is killed after %s, and leaves its processes %s", grace, limit)
-	}
-	return nil
-}
-
 // checkProxy holds what stands before a torchrun to what a proxy understands.
 func checkProxy(c *renderedContainer, args []string) error {
 	var o proxy.Options
@@ -362,56 +332,6 @@ func rendered(t *testing.T, fixture, command string) renderedContainer {
 	return renderedContainer{}
 }
 
-// TestRenderedWorld: workers that are rendered meet in the companion that is rendered with them.
-func TestRenderedWorld(t *testing.T) {
-	t.Parallel()
-	for _, fixture := range []string{
-		"launcher-tegen-companion", "launcher-tegen-pytorchjob",
-		"launcher-tegen-elasticjob",
-	} {
-		t.Run(fixture, func(t *testing.T) {
-			companion, worker := rendered(t, fixture, "serve"), rendered(t, fixture, "run")
-			t.Parallel()
-			p := serve(t, here(t, companion.Args[1:])...)
-			if code, body := ask(t, "GET", p.status, companion.Readiness.Get.Path); code != 200 {
-				t.Fatalf("%d %s", code, body)
-			}
-			dialled, env := "", []string(nil)
-			for _, v := range worker.Env {
-				if v.Name == "PET_RDZV_ENDPOINT" {
-					dialled, v.Value = v.Value, p.client
-				}
-				if strings.HasPrefix(v.Name, "PET_") {
-					env = append(env, v.Name+"="+v.Value)
-				}
-			}
-			args := slices.Concat(worker.Command[1:], worker.Args)
-			args = append(args[:slices.Index(args, "--")+1], "sh", "-c",
-				`echo "rank $RANK of $WORLD_SIZE restart $TORCHELASTIC_RESTART_COUNT"`)
-			for i, arg := range args {
-				if value, ok := strings.CutPrefix(arg, "--rdzv_endpoint="); ok {
-					dialled, args[i] = value, "--rdzv_endpoint="+p.client
-				}
-			}
-			if !strings.HasSuffix(dialled, fmt.Sprint("-rendezvous:", companion.Ports[0].Port)) {
-				t.Errorf("workers dial %s, and the companion has %v", dialled, companion.Ports)
-			}
-			var agents []*member
-			for range 3 { // the most that it is for
-				agents = append(agents, startMember(t, env, args...))
-			}
-			for _, a := range agents {
-				if code := a.exit(t); code != cli.ExitOK {
-					t.Errorf("exit code %d", code)
-				}
-			}
-			if diff := cmp.Diff([]string{"0", "1", "2"}, ranks(agents, 3)); diff != "" {
-				t.Errorf("ranks (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
 // TestRenderedProxies: what is rendered before a worker's torchrun reaches the companion that is rendered with it, and
 // again once that was killed and is back.
 func TestRenderedProxies(t *testing.T) {
@@ -449,16 +369,21 @@ func TestRenderedProxies(t *testing.T) {
 	b.expect(2)
 }
 
-// TestRenderedC10d: a companion for c10d alone is ready, and writes nothing.
-func TestRenderedC10d(t *testing.T) {
+// TestRenderedCompanions: a companion for c10d or the keys API alone is ready, and one for c10d writes nothing.
+func TestRenderedCompanions(t *testing.T) {
 	t.Parallel()
-	c := rendered(t, "companion-c10d", "serve")
-	dir := t.TempDir()
-	p := serveIn(t, dir, nil, here(t, c.Args[1:])...)
-	if code, body := ask(t, "GET", p.status, c.Readiness.Get.Path); code != 200 || p.client != "" || p.c10d == "" {
-		t.Errorf("%d %s, listeners %q and %q", code, body, p.client, p.c10d)
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) > 0 {
-		t.Errorf("it wrote %v, %v", entries, err)
+	for fixture, keysAPI := range map[string]bool{"companion-c10d": false, "companion-pods": true} {
+		t.Run(fixture, func(t *testing.T) {
+			t.Parallel()
+			c, dir := rendered(t, fixture, "serve"), t.TempDir()
+			p := serveIn(t, dir, nil, here(t, c.Args[1:])...)
+			code, body := ask(t, "GET", p.status, c.Readiness.Get.Path)
+			if code != 200 || (p.client != "") != keysAPI || (p.c10d != "") == keysAPI {
+				t.Errorf("%d %s, listeners %q and %q", code, body, p.client, p.c10d)
+			}
+			if entries, err := os.ReadDir(dir); !keysAPI && (err != nil || len(entries) > 0) {
+				t.Errorf("it wrote %v, %v", entries, err)
+			}
+		})
 	}
 }

@@ -62,7 +62,7 @@ func newServeCmd(s cli.Streams) *cobra.Command {
 	var o daemon.Options
 	cmd := &cobra.Command{
 		Use:     serveCommand,
-		Short:   "Serve rendezvous to torchrun and to agents of our own",
+		Short:   "Serve rendezvous to torchrun",
 		Long:    serveLong,
 		Example: serveExample,
 		Args:    cli.NoArgs,

@@ -370,6 +370,7 @@ func TestUsage(t *testing.T) {
 		want string
 	}{
 		{[]string{"server"}, cli.ExitUsage, `unknown command "server"; did you mean "serve"?`},
+		{[]string{"run", "--nnodes=2", "--", "a"}, cli.ExitUsage, "use 'tegen-rendezvous proxy -- torchrun …' instead"},
 		{[]string{"serve", "now"}, cli.ExitUsage, `serve takes no arguments, not "now"`},
 		{[]string{"serve", "--sotre=etcd"}, cli.ExitUsage, "unknown flag: --sotre"},
 		{[]string{"serve", "--store=redis"}, cli.ExitUsage, `--store: "redis" is neither embedded nor etcd`},

@@ -3,13 +3,9 @@
 package main
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/tegen-dev/tegen/rendezvous/internal/cli"
 	"github.com/tegen-dev/tegen/rendezvous/test/tegen"
 )
 
@@ -63,36 +59,5 @@ func TestRenderedTutorial(t *testing.T) {
 		if workers != 2 {
 			t.Errorf("%s: %d workers, want the tutorial's 2", fixture, workers)
 		}
-	}
-}
-
-// TestTutorialWorld: agents that get nothing but that meet in the companion that is rendered with them.
-func TestTutorialWorld(t *testing.T) {
-	t.Parallel()
-	companion := rendered(t, "companion-pods", "serve")
-	p := serve(t, here(t, companion.Args[1:])...)
-	var agents []*member
-	for _, pod := range renderedPods(t, tegen.Render(t, "companion-pods")) {
-		for _, c := range pod.Containers {
-			if !strings.HasPrefix(c.Image, "torchelastic/examples:") {
-				continue
-			}
-			r := readAsTutorial(c.Env)
-			_, port, _ := strings.Cut(r.endpoint, ":")
-			if !slices.ContainsFunc(companion.Args, func(arg string) bool { return strings.HasSuffix(arg, ":"+port) }) {
-				t.Errorf("workers dial %s, and the companion runs %v", r.endpoint, companion.Args)
-			}
-			agents = append(agents, startMember(t, nil, "run", "--rdzv_backend=etcd", "--rdzv_endpoint="+p.client,
-				"--rdzv_id="+r.id, "--nnodes="+r.least+":"+r.most, "--rdzv_conf=last_call_timeout=5", "--",
-				"sh", "-c", `echo "rank $RANK of $WORLD_SIZE restart $TORCHELASTIC_RESTART_COUNT"`))
-		}
-	}
-	for _, a := range agents {
-		if code := a.exit(t); code != cli.ExitOK {
-			t.Errorf("exit code %d", code)
-		}
-	}
-	if diff := cmp.Diff([]string{"0", "1"}, ranks(agents, 2)); diff != "" {
-		t.Errorf("ranks (-want +got):\n%s", diff)
 	}
 }

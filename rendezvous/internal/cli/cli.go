@@ -23,8 +23,6 @@ const (
 type Streams struct {
 	In       io.Reader
 	Out, Err io.Writer
-
-	Doing func(what func() string) // tells who waits what the command is at; nil where nobody is told
 }
 
 // UsageError is a mistake on the command line, or in an environment variable that stands for a flag.
@@ -47,18 +45,8 @@ func NoArgs(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// AtLeastOne is cobra.MinimumNArgs(1) as a usage error; what names an argument.
-func AtLeastOne(what string) cobra.PositionalArgs {
-	return func(_ *cobra.Command, args []string) error {
-		if len(args) == 0 {
-			return Usagef("no %s given", what)
-		}
-		return nil
-	}
-}
-
-// Version returns a command that prints the version, a line for each of more, and how the program was built.
-func Version(s Streams, name, short string, more ...string) *cobra.Command {
+// Version returns a command that prints the version and how the program was built.
+func Version(s Streams, name, short string) *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: short,
@@ -67,11 +55,8 @@ func Version(s Streams, name, short string, more ...string) *cobra.Command {
 		Example: lines(name+" version", name+" version | head -n 1"),
 		Args:    NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			text := name + " " + BuildVersion() + "\n"
-			for _, line := range more {
-				text += line + "\n"
-			}
-			_, err := fmt.Fprintf(s.Out, "%s%s %s/%s\n", text, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprintf(s.Out, "%s %s\n%s %s/%s\n", name, BuildVersion(), runtime.Version(), runtime.GOOS,
+				runtime.GOARCH)
 			return err
 		},
 	}

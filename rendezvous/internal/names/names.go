@@ -12,12 +12,6 @@ const Rendezvous = "tegen-rendezvous"
 // RendezvousPassword is the variable with the password of an etcd.
 const RendezvousPassword = "TEGEN_RENDEZVOUS_PASSWORD"
 
-// LauncherConf are the keys of --rdzv-conf that 'tegen-rendezvous run' reads and no field of a TrainingJob sets. The
-// command refuses all other keys.
-var LauncherConf = []string{
-	"etcd_prefix", "exit_barrier_timeout", "neighbours", "prefix", "read_timeout", "ttl", "user",
-}
-
 // BuildVersion is the version of the module, which 'go install' and release builds record.
 var BuildVersion = sync.OnceValue(func() string {
 	info, ok := debug.ReadBuildInfo()

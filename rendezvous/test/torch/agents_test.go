@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -24,8 +25,14 @@ var (
 	torch113 = version{"1.13", ""}
 	torch26  = version{"2.6", "trixie"}
 	torch214 = version{"2.14", "sid"}
-	versions = []version{torch113, torch26, torch214}
+	versions = slices.DeleteFunc([]version{torch113, torch26, torch214}, version.excluded)
 )
+
+// excluded says whether TEGEN_TORCH_VERSIONS lists other versions, with commas. By default all are tested.
+func (v version) excluded() bool {
+	list := os.Getenv("TEGEN_TORCH_VERSIONS")
+	return list != "" && !slices.Contains(strings.Split(list, ","), v.name)
+}
 
 // folder is the shared folder as a process of the version sees it.
 func (v version) folder() string {
@@ -82,11 +89,10 @@ func (v version) inside(t *testing.T, command []string) []string {
 
 // environment is what workers of the version need on one machine.
 func (v version) environment() []string {
-	env := []string{"TEGEN_TORCH_DIR=" + v.folder(), "GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", "LOGLEVEL=INFO"}
-	if v == torch113 {
-		return env
+	return []string{
+		"TEGEN_TORCH_DIR=" + v.folder(), "GLOO_SOCKET_IFNAME=lo", "OMP_NUM_THREADS=1", "LOGLEVEL=INFO",
+		"USE_LIBUV=0", "PYTHONPATH=" + v.folder() + "/site", // see site/sitecustomize.py
 	}
-	return append(env, "USE_LIBUV=0", "PYTHONPATH="+v.folder()+"/site") // see site/sitecustomize.py
 }
 
 // torchrunEnv is what torchrun needs besides.
@@ -117,7 +123,7 @@ func (r *run) settings() [][2]string {
 		{"rdzv_conf", r.conf},
 		{"nnodes", r.nodes},
 		{"nproc_per_node", "1"},
-		{"max_restarts", "10"},
+		{"max_restarts", "100"},
 	}
 	if r.monitor != "" {
 		all = append(all, [2]string{"monitor_interval", r.monitor})
@@ -149,7 +155,6 @@ type kind string
 const (
 	torchrun  kind = "torch"    // PyTorch's, with options alone
 	variables kind = "variable" // PyTorch's, with variables alone
-	tegen     kind = "tegen"    // ours
 	proxied   kind = "proxied"  // PyTorch's, behind a proxy of ours
 )
 
@@ -172,10 +177,6 @@ func (r *run) start(k kind) string {
 	case variables:
 		env = append(append(r.version.torchrunEnv(), "PET_LOCAL_ADDR=127.0.0.1"), r.variables()...)
 		command = []string{python, "-m", "torch.distributed.run", train}
-	case tegen:
-		command = append([]string{r.version.program(r.t), "run", "--local-addr=127.0.0.1"},
-			r.options()...)
-		command = append(command, "--", python, "-u", train)
 	}
 	r.started++
 	name := fmt.Sprintf("%s-%d", k, r.started)
@@ -183,6 +184,6 @@ func (r *run) start(k kind) string {
 	env = append(env, r.env...)
 	command = h.inside(r.version.inside(r.t, command))
 	process := spawn(r.t, r.id+"-"+name, append(env, h.environment()...), command[0], command[1:]...)
-	r.agents[name] = &agent{kind: k, host: h, process: process}
+	r.agents[name] = &agent{host: h, process: process}
 	return name
 }

@@ -1,8 +1,8 @@
 //go:build linux
 
-// Package torch proves with real PyTorch, of three ages, that torchrun finds its peers through tegen-rendezvous, that
-// agents of torch and of ours form one world, and that a run outlives what is killed. What counts as a proof is the sum
-// that the workers of a world arrive at together; how long it took is printed, and evaluated by nobody.
+// Package torch proves with real PyTorch, of three ages, that torchrun finds its peers through tegen-rendezvous, and
+// that a run outlives what is killed. What counts as a proof is the sum that the workers of a world arrive at together;
+// how long it took is printed, and no test evaluates it. TEGEN_TORCH_VERSIONS limits the versions.
 //
 // Nothing here is played: the agents are processes, so are their stores. make e2e-torch installs what they need.
 package torch

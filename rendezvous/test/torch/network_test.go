@@ -20,6 +20,9 @@ type network struct {
 	hosts  int
 }
 
+// mostHosts is how many hosts know each other's names.
+const mostHosts = 250
+
 // host is where an agent runs. The zero value of its namespace is this machine.
 type host struct {
 	namespace, address string
@@ -103,7 +106,7 @@ func (r *run) nextHost() host {
 	n.attach(number, "eth0", h.namespace)
 	h.hosts = filepath.Join(shared, h.namespace+".hosts")
 	text := "127.0.0.1 localhost\n"
-	for i := range 10 {
+	for i := range mostHosts {
 		text += fmt.Sprintf("%s%d %s\n", n.prefix, i+2, n.hostName(i+1))
 	}
 	if err := os.WriteFile(h.hosts, []byte(text), 0o600); err != nil {

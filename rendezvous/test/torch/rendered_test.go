@@ -132,6 +132,6 @@ func (r *run) startRendered(c container) string {
 	r.started++
 	name := fmt.Sprintf("rendered-%d", r.started)
 	env = append(env, "TEGEN_TORCH_RUN="+r.id, "TEGEN_TORCH_NODE="+name)
-	r.agents[name] = &agent{kind: proxied, process: r.version.spawn(r.t, r.id+"-"+name, env, command...)}
+	r.agents[name] = &agent{process: r.version.spawn(r.t, r.id+"-"+name, env, command...)}
 	return name
 }

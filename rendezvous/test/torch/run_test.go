@@ -51,13 +51,15 @@ type run struct {
 // agent is one of the run.
 type agent struct {
 	*process
-	kind kind
 	host host
 }
 
 // newRun begins a run. Its agents are to be started.
 func newRun(t *testing.T, v version, backend, endpoint, nodes string) *run {
 	t.Helper()
+	if v.excluded() {
+		t.Skipf("TEGEN_TORCH_VERSIONS does not list %s", v.name)
+	}
 	return &run{
 		t: t, version: v, backend: backend, endpoint: endpoint, nodes: nodes, conf: "last_call_timeout=1", monitor: "1",
 		id:     fmt.Sprintf("run%d", started.Add(1)),

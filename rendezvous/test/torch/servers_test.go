@@ -3,12 +3,9 @@
 package torch
 
 import (
-	"fmt"
-	"io"
 	"net/http"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -71,27 +68,6 @@ func (s *server) answers() {
 	}
 	s.t.Fatalf("%s does not answer at %s: %s", s.name, s.ready, last)
 }
-
-// joined waits until the first agent of a run of backend etcd has joined: it will be rank 0.
-func (r *run) joined() {
-	r.t.Helper()
-	url := fmt.Sprintf("http://%s/v2/keys/torchelastic/p2p/run_%s/rdzv/active_version", r.endpoint, r.id)
-	client := http.Client{Timeout: 5 * time.Second}
-	for {
-		if reply, err := client.Get(url); err == nil {
-			text, err := io.ReadAll(reply.Body)
-			reply.Body.Close()
-			if err == nil && participant.Match(text) {
-				return
-			}
-		}
-		r.check("joining")
-		time.Sleep(100 * time.Millisecond)
-	}
-}
-
-// participant is one in the state, which is JSON in JSON, with spaces or without.
-var participant = regexp.MustCompile(`participants\\": ?\[0\]`)
 
 // put sets a key by the v2 API.
 func put(t *testing.T, address, key, value string) {

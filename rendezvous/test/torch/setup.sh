@@ -1,14 +1,16 @@
 #!/usr/bin/env bash
 # Makes this machine ready for the tests with real PyTorch: installs Debian's packages of etcd 3.4 and torch 1.13, and
-# makes a root folder for each newer torch, which are kept and used again. Progress goes to standard error, the name of
-# the folder that holds the root folders to standard output.
+# makes a root folder for each newer torch that TEGEN_TORCH_VERSIONS names (all by default). Root folders are kept.
+# Progress goes to standard error, the name of the folder that holds the root folders to standard output.
 set -euo pipefail
 
 say() { printf 'torch: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
 
 packages=(etcd-server etcd-client python3-torch python3-etcd)
-suites=(trixie sid) # torch 2.6 and 2.14
+suites=()
+case ",${TEGEN_TORCH_VERSIONS:-2.6}," in *,2.6,*) suites+=(trixie) ;; esac
+case ",${TEGEN_TORCH_VERSIONS:-2.14}," in *,2.14,*) suites+=(sid) ;; esac
 
 missing() { # of the packages in its arguments
 	for package in "$@"; do

@@ -33,13 +33,6 @@ func TestTCPStore(t *testing.T) {
 	})
 }
 
-// TestMixed: agents of torch and of ours form one world, and either may be rank 0.
-func TestMixed(t *testing.T) {
-	start(t)
-	t.Run("etcd", func(t *testing.T) { mixedWorlds(t, etcd34(t).address) })
-	t.Run("keys", func(t *testing.T) { mixedWorlds(t, serve(t).address) })
-}
-
 // httpWorlds forms a world of each version with each backend that speaks etcd's v2 API.
 func httpWorlds(t *testing.T, endpoint string) {
 	t.Helper()
@@ -53,38 +46,11 @@ func httpWorlds(t *testing.T, endpoint string) {
 	}
 }
 
-// mixedWorlds forms worlds of an agent of torch and one of ours, of which one or the other comes first.
-func mixedWorlds(t *testing.T, endpoint string) {
-	t.Helper()
-	for _, v := range versions {
-		t.Run(v.name+"/torch-first", func(t *testing.T) {
-			r := newRun(t, v, "etcd", endpoint, "2:2")
-			inOrder(r, torchrun, tegen)
-		})
-		t.Run(v.name+"/tegen-first", func(t *testing.T) {
-			r := newRun(t, v, "etcd", endpoint, "2:2")
-			inOrder(r, tegen, torchrun)
-		})
-	}
-}
-
 // world forms a world of two agents, and ends it.
 func world(r *run, first, second kind) {
 	r.t.Helper()
 	r.start(first)
 	r.start(second)
 	r.await("a world of two agents")
-	r.finish()
-}
-
-// inOrder forms a world of two agents of which the first is rank 0, and ends it.
-func inOrder(r *run, first, second kind) {
-	r.t.Helper()
-	want := r.start(first)
-	r.joined()
-	r.start(second)
-	if names := r.await("a world of two agents"); names[0] != want {
-		r.t.Errorf("rank 0 is %s, want %s, who came first", names[0], want)
-	}
 	r.finish()
 }

@@ -2,8 +2,16 @@
 
 Upstream's wheels have libuv and need none of this. The store's class is there just before this module of torch is
 imported, and nobody has made a store yet.
+
+The agents also log which rank they have in which round of the rendezvous. Torch logs that at level INFO, which no
+variable sets for this logger.
 """
+import logging
 import sys
+
+_rounds = logging.getLogger("torch.distributed.elastic.rendezvous.dynamic_rendezvous")
+_rounds.addHandler(logging.StreamHandler())
+_rounds.setLevel(logging.INFO)
 
 
 class _Hook:

@@ -1,3 +1,0 @@
-package launcher
-
-const usr1, usr2 = 10, 12

@@ -17,26 +17,22 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/tegen-dev/tegen/images/certificates"
 	"github.com/tegen-dev/tegen/images/layer"
-	"github.com/tegen-dev/tegen/images/notice"
-	"github.com/tegen-dev/tegen/images/program"
-	"github.com/tegen-dev/tegen/images/sbom"
+	"github.com/tegen-dev/tegen/internal/oci"
 )
 
-// Options say what an image is built from.
+// Options are the inputs of an image.
 type Options struct {
 	Root          string            // of the repository
 	Architectures []string          // of Linux
-	Created       time.Time         // zero: when the commit was made
-	Unstamped     bool              // see program.Target
-	Link          map[string]string // the same
+	Created       time.Time         // default: the time of the commit
+	Link          map[string]string // see Target
 }
 
 // Built is an image for several platforms.
 type Built struct {
 	Image
-	Version   string // empty where the program is not stamped
+	Version   string // empty if the program records none
 	Index     v1.ImageIndex
 	Platforms []Platform
 }
@@ -55,18 +51,28 @@ func (i Image) Build(ctx context.Context, o Options) (*Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for programs: %w", err)
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // a folder for temporary files; the images hold what they need of it
-	b := &Built{Image: i}
-	b.Index = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
+	defer os.RemoveAll(work) //nolint:errcheck // temporary files
+	b := &Built{Image: i, Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex)}
 	var labels map[string]string
 	for _, arch := range o.Architectures {
-		p, info, err := i.platform(ctx, o, arch, work)
+		target := Target{Root: o.Root, Name: i.Name, System: System{"linux", arch}, Link: o.Link}
+		program, err := target.Build(ctx, filepath.Join(work, arch))
+		if err != nil {
+			return nil, fmt.Errorf("building the image %s: %w", i.Name, err)
+		}
+		if o.Created.IsZero() {
+			o.Created = program.Time
+		}
+		if o.Created.IsZero() {
+			o.Created = time.Unix(0, 0)
+		}
+		labels = i.labels(program, o.Created)
+		p, err := i.platform(ctx, o, program, labels)
 		if err != nil {
 			return nil, fmt.Errorf("building the image %s for linux/%s: %w", i.Name, arch, err)
 		}
 		b.Platforms = append(b.Platforms, p)
-		b.Version = info.Version
-		labels = i.labels(info, o.created(info))
+		b.Version = program.Version
 		b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
 			Add: p.Image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
 		})
@@ -75,62 +81,63 @@ func (i Image) Build(ctx context.Context, o Options) (*Built, error) {
 	return b, nil
 }
 
-func (o Options) created(info program.Info) time.Time {
-	if !o.Created.IsZero() {
-		return o.Created
+func (i Image) platform(
+	ctx context.Context, o Options, program Program, labels map[string]string,
+) (p Platform, err error) {
+	p.Architecture = program.Arch
+	notice, err := program.Notice(ctx)
+	if err != nil {
+		return p, err
 	}
-	if !info.Time.IsZero() {
-		return info.Time
+	files, err := i.files(o.Root, program, notice)
+	if err != nil {
+		return p, err
 	}
-	return time.Unix(0, 0)
+	if p.Image, err = i.assemble(program.Arch, files, labels, o.Created); err != nil {
+		return p, err
+	}
+	document, err := program.SBOM(o.Created, certificatesPackage())
+	if err != nil {
+		return p, err
+	}
+	if p.SBOM, err = oci.Attach(document, sbomType, p.Image, o.Created); err != nil {
+		return p, err
+	}
+	m, err := p.Image.Manifest()
+	if err != nil {
+		return p, err
+	}
+	p.Size = m.Config.Size + m.Layers[0].Size
+	return p, nil
 }
 
-func (i Image) platform(ctx context.Context, o Options, arch, work string) (Platform, program.Info, error) {
-	target := program.Target{
-		Root: filepath.Join(o.Root, i.Module), Package: "./cmd/" + i.Name, OS: "linux", Arch: arch,
-		Unstamped: o.Unstamped, Link: o.Link,
+// labels say where an image is from. Unknown ones are left out.
+func (i Image) labels(p Program, created time.Time) map[string]string {
+	source := "https://" + p.Main.Path
+	const prefix = "org.opencontainers.image."
+	labels := map[string]string{
+		prefix + "title":         i.Name,
+		prefix + "description":   i.Description,
+		prefix + "source":        source,
+		prefix + "documentation": source + "/blob/main/docs/images.md",
+		prefix + "licenses":      License,
+		prefix + "created":       created.UTC().Format(time.RFC3339),
 	}
-	file := filepath.Join(work, i.Name+"-"+arch)
-	if err := target.Build(ctx, file); err != nil {
-		return Platform{}, program.Info{}, err
+	if p.Version != "" {
+		labels[prefix+"version"] = p.Version
 	}
-	info, err := program.Read(file)
-	if err != nil {
-		return Platform{}, info, err
+	if p.Revision != "" {
+		labels[prefix+"revision"] = p.Revision
 	}
-	licenses, err := notice.Of(ctx, target)
-	if err != nil {
-		return Platform{}, info, fmt.Errorf("collecting licences: %w", err)
-	}
-	files, err := i.files(o.Root, file, licenses+certificates.Notice())
-	if err != nil {
-		return Platform{}, info, err
-	}
-	p := Platform{Architecture: arch}
-	if p.Image, err = i.assemble(ctx, arch, files, i.labels(info, o.created(info)), o.created(info)); err != nil {
-		return p, info, err
-	}
-	document, err := sbom.Of(info, License, "linux/"+arch, o.created(info), sbom.Beside{
-		Name: "ca-certificates", Version: certificates.Version, License: "MPL-2.0",
-		Source: "Mozilla's root certificates in " + certificates.Path + ", as the Go module " + certificates.Module +
-			" has them",
-	})
-	if err != nil {
-		return p, info, err
-	}
-	if p.SBOM, err = attach(document, p.Image, o.created(info)); err != nil {
-		return p, info, fmt.Errorf("attaching the SBOM: %w", err)
-	}
-	p.Size, err = size(p.Image)
-	return p, info, err
+	return labels
 }
 
 // assemble makes an image of one layer, since its files change together.
 func (i Image) assemble(
-	ctx context.Context, arch string, files []layer.Entry, labels map[string]string, created time.Time,
+	arch string, files []layer.Entry, labels map[string]string, created time.Time,
 ) (v1.Image, error) {
 	content, err := tarball.LayerFromOpener(
-		func() (io.ReadCloser, error) { return layer.Stream(ctx, files), nil },
+		func() (io.ReadCloser, error) { return layer.Stream(files), nil },
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression),
 		tarball.WithCompressedCaching)
 	if err != nil {
@@ -153,26 +160,13 @@ func (i Image) assemble(
 	return plain{mutate.Annotations(img, labels).(v1.Image)}, nil
 }
 
-// plain is an image that an index does not call an artifact: the library would, by the type of its configuration.
+// plain is an image without an artifact type. The library would derive one from the configuration's media type.
 type plain struct{ v1.Image }
 
-// ArtifactType is what the library asks for.
+// ArtifactType implements an interface of the library.
 func (plain) ArtifactType() (string, error) { return "", nil }
 
-// size is what a registry keeps of an image.
-func size(img v1.Image) (int64, error) {
-	m, err := img.Manifest()
-	if err != nil {
-		return 0, err
-	}
-	total := m.Config.Size
-	for _, l := range m.Layers {
-		total += l.Size
-	}
-	return total, nil
-}
-
-// Check returns an error where an image is larger than it may be.
+// Check returns an error if an image exceeds its limit.
 func (b *Built) Check() error {
 	for _, p := range b.Platforms {
 		if p.Size > b.MaxSize {
@@ -183,5 +177,5 @@ func (b *Built) Check() error {
 	return nil
 }
 
-// Tag is the version as a tag can say it, or dev.
+// Tag is the version in the characters of a tag, or dev.
 func (b *Built) Tag() string { return cmp.Or(strings.ReplaceAll(b.Version, "+", "_"), "dev") }

@@ -197,6 +197,7 @@ func TestReference(t *testing.T) {
 		{"registry.example:5000/", "dev", "registry.example:5000/tegen:dev"},
 		{"ghcr.io/acme", "v1+dirty", ""},
 		{"ghcr.io/Acme", "v1", ""},
+		{"https://ghcr.io/acme", "v1", ""},
 		{"", "", ""},
 	} {
 		got, err := images.Reference(c.registry, "tegen", c.tag)

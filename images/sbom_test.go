@@ -1,10 +1,8 @@
-package sbom
+package images
 
 import (
 	"bytes"
 	"encoding/json"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime/debug"
 	"strings"
@@ -13,14 +11,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tegen-dev/tegen/images/program"
+	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
 var at = time.Date(2026, 1, 2, 4, 4, 5, 6, time.FixedZone("east", 3600))
 
 // sample is what a program records whose modules have all that makes identifiers and URLs difficult.
-func sample() program.Info {
-	return program.Info{
+func recorded() Program {
+	return Program{
+		Target: Target{Name: "tegen", System: System{"linux", "arm64"}},
 		BuildInfo: &debug.BuildInfo{
 			GoVersion: "go1.26.8", Path: "example.org/tegen/cmd/tegen",
 			Main: debug.Module{Path: "example.org/tegen", Version: "v1.2.3"},
@@ -114,8 +113,15 @@ func requireValid(t *testing.T, d map[string]any) {
 	}
 }
 
-func TestOf(t *testing.T) {
-	text, err := Of(sample(), "Apache-2.0", "linux/arm64", at, Beside{Name: "roots", Version: "v9", License: "MPL-2.0"})
+func roots() *spdx.Package {
+	return &spdx.Package{
+		PackageName: "roots", PackageVersion: "v9", PackageLicenseDeclared: "MPL-2.0", PackageDownloadLocation: unknown,
+		PrimaryPackagePurpose: "OTHER",
+	}
+}
+
+func TestPackages(t *testing.T) {
+	text, err := recorded().SBOM(at, roots())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,15 +169,12 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("packages (-want +got):\n%s", diff)
 	}
-	if again, err := Of(sample(), "Apache-2.0", "linux/arm64", at, Beside{
-		Name: "roots", Version: "v9",
-		License: "MPL-2.0",
-	}); err != nil || !bytes.Equal(text, again) {
+	if again, err := recorded().SBOM(at, roots()); err != nil || !bytes.Equal(text, again) {
 		t.Errorf("the same program has two descriptions: %v", err)
 	}
-	other := sample()
+	other := recorded()
 	other.SHA256 = strings.Repeat("cd", 32)
-	text, err = Of(other, "Apache-2.0", "linux/arm64", at)
+	text, err = other.SBOM(at)
 	if err != nil || read(t, text)["documentNamespace"] == d["documentNamespace"] {
 		t.Errorf("two programs have documents of one namespace: %v", err)
 	}
@@ -179,45 +182,15 @@ func TestOf(t *testing.T) {
 
 // TestUnstamped: a document of a program without a version or a commit is valid too.
 func TestUnstamped(t *testing.T) {
-	info := sample()
+	info := recorded()
 	info.Version, info.Revision = "", ""
-	text, err := Of(info, "Apache-2.0", "linux/amd64", time.Unix(0, 0))
+	text, err := info.SBOM(time.Unix(0, 0))
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := read(t, text)
 	requireValid(t, d)
-	if d["name"] != "tegen linux/amd64" || packages(d)[0]["downloadLocation"] != "NOASSERTION" {
+	if d["name"] != "tegen linux/arm64" || packages(d)[0]["downloadLocation"] != "NOASSERTION" {
 		t.Errorf("%s is from %s", d["name"], packages(d)[0]["downloadLocation"])
-	}
-}
-
-// TestReal: every module that a real program records is in its document, with its version and what go.sum has of it.
-func TestReal(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "push") // a test records no modules of itself
-	if out, err := exec.Command("go", "build", "-o", file, "../push").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	info, err := program.Read(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(info.Deps) < 5 {
-		t.Fatalf("the program records %d modules", len(info.Deps))
-	}
-	text, err := Of(info, "Apache-2.0", "linux/amd64", at)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := read(t, text)
-	requireValid(t, d)
-	listed := map[any]map[string]any{}
-	for _, p := range packages(d) {
-		listed[p["name"]] = p
-	}
-	for _, m := range info.Deps {
-		if p := listed[m.Path]; p == nil || p["versionInfo"] != m.Version || p["sourceInfo"] != "go.sum: "+m.Sum {
-			t.Errorf("%s %s is listed as %v", m.Path, m.Version, p)
-		}
 	}
 }

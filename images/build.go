@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -32,9 +33,9 @@ type Options struct {
 // Built is an image for several platforms.
 type Built struct {
 	Image
-	Version   string // empty if the program records none
-	Index     v1.ImageIndex
-	Platforms []Platform
+	Version, Revision string // empty if the program records none
+	Index             v1.ImageIndex
+	Platforms         []Platform
 }
 
 // Platform is an image for one platform, and the artifact that describes it.
@@ -53,65 +54,55 @@ func (i Image) Build(ctx context.Context, o Options) (*Built, error) {
 	}
 	defer os.RemoveAll(work) //nolint:errcheck // temporary files
 	b := &Built{Image: i, Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex)}
-	var labels map[string]string
 	for _, arch := range o.Architectures {
 		target := Target{Root: o.Root, Name: i.Name, System: System{"linux", arch}, Link: o.Link}
-		program, err := target.Build(ctx, filepath.Join(work, arch))
-		if err != nil {
-			return nil, fmt.Errorf("building the image %s: %w", i.Name, err)
-		}
-		if o.Created.IsZero() {
-			o.Created = program.Time
-		}
-		if o.Created.IsZero() {
-			o.Created = time.Unix(0, 0)
-		}
-		labels = i.labels(program, o.Created)
-		p, err := i.platform(ctx, o, program, labels)
-		if err != nil {
+		if err := b.add(ctx, target, o.Created, filepath.Join(work, arch)); err != nil {
 			return nil, fmt.Errorf("building the image %s for linux/%s: %w", i.Name, arch, err)
 		}
-		b.Platforms = append(b.Platforms, p)
-		b.Version = program.Version
-		b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
-			Add: p.Image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
-		})
 	}
-	b.Index = mutate.Annotations(b.Index, labels).(v1.ImageIndex)
 	return b, nil
 }
 
-func (i Image) platform(
-	ctx context.Context, o Options, program Program, labels map[string]string,
-) (p Platform, err error) {
-	p.Architecture = program.Arch
-	notice, err := program.Notice(ctx)
+// add adds the image of a target, whose program it compiles into a file.
+func (b *Built) add(ctx context.Context, t Target, created time.Time, file string) error {
+	p, err := t.Build(ctx, file)
 	if err != nil {
-		return p, err
+		return err
 	}
-	files, err := i.files(o.Root, program, notice)
+	notice, err := t.Notice(ctx)
 	if err != nil {
-		return p, err
+		return err
 	}
-	if p.Image, err = i.assemble(program.Arch, files, labels, o.Created); err != nil {
-		return p, err
+	if created.IsZero() {
+		created = p.Time
 	}
-	document, err := program.SBOM(o.Created, certificatesPackage())
+	labels := b.labels(p, created)
+	img, err := b.assemble(p, notice, labels, v1.Time{Time: created.UTC()})
 	if err != nil {
-		return p, err
+		return err
 	}
-	if p.SBOM, err = oci.Attach(document, sbomType, p.Image, o.Created); err != nil {
-		return p, err
-	}
-	m, err := p.Image.Manifest()
+	document, err := p.SBOM(created, certificatesPackage())
 	if err != nil {
-		return p, err
+		return err
 	}
-	p.Size = m.Config.Size + m.Layers[0].Size
-	return p, nil
+	sbom, err := oci.Attach(document, sbomType, img, created)
+	if err != nil {
+		return err
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return err
+	}
+	b.Version, b.Revision = p.Version, p.Revision
+	b.Platforms = append(b.Platforms, Platform{t.Arch, img, sbom, m.Config.Size + m.Layers[0].Size})
+	b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
+		Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: t.OS, Architecture: t.Arch}},
+	})
+	b.Index = mutate.Annotations(b.Index, labels).(v1.ImageIndex)
+	return nil
 }
 
-// labels say where an image is from. Unknown ones are left out.
+// labels are the origin of an image, without what its program does not record.
 func (i Image) labels(p Program, created time.Time) map[string]string {
 	source := "https://" + p.Main.Path
 	const prefix = "org.opencontainers.image."
@@ -122,20 +113,16 @@ func (i Image) labels(p Program, created time.Time) map[string]string {
 		prefix + "documentation": source + "/blob/main/docs/images.md",
 		prefix + "licenses":      License,
 		prefix + "created":       created.UTC().Format(time.RFC3339),
+		prefix + "version":       p.Version,
+		prefix + "revision":      p.Revision,
 	}
-	if p.Version != "" {
-		labels[prefix+"version"] = p.Version
-	}
-	if p.Revision != "" {
-		labels[prefix+"revision"] = p.Revision
-	}
+	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
 	return labels
 }
 
 // assemble makes an image of one layer, since its files change together.
-func (i Image) assemble(
-	arch string, files []layer.Entry, labels map[string]string, created time.Time,
-) (v1.Image, error) {
+func (i Image) assemble(p Program, notice string, labels map[string]string, created v1.Time) (v1.Image, error) {
+	files := i.files(p, notice)
 	content, err := tarball.LayerFromOpener(
 		func() (io.ReadCloser, error) { return layer.Stream(files), nil },
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression),
@@ -144,15 +131,21 @@ func (i Image) assemble(
 		return nil, err
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	at := v1.Time{Time: created.UTC()}
 	img, err := mutate.ConfigFile(base, &v1.ConfigFile{
-		OS: "linux", Architecture: arch, Created: at, RootFS: v1.RootFS{Type: "layers"}, Config: i.config(labels),
+		OS: p.OS, Architecture: p.Arch, Created: created, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{
+			User:       User,
+			Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+			Entrypoint: []string{files[0].Path},
+			Cmd:        i.Command,
+			Labels:     labels,
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
 	img, err = mutate.Append(img, mutate.Addendum{
-		Layer: content, History: v1.History{Created: at, CreatedBy: "images/build"},
+		Layer: content, History: v1.History{Created: created, CreatedBy: "images/build"},
 	})
 	if err != nil {
 		return nil, err

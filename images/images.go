@@ -4,17 +4,14 @@
 package images
 
 import (
-	"bytes"
 	_ "embed"
 	"encoding/pem"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 
@@ -27,12 +24,11 @@ type Image struct {
 	Description string
 	Command     []string // default arguments of the program
 	MaxSize     int64    // in bytes, compressed, for one platform
-	plugin      bool     // it is a plugin of Argo CD too
 }
 
 func (i Image) String() string { return i.Name }
 
-// plugin is the configuration of the plugin. Argo CD's plugin server reads it from pluginPath.
+// plugin configures tegen as a plugin of Argo CD, whose plugin server reads it from pluginPath.
 //
 //go:embed plugin.yaml
 var plugin string
@@ -57,7 +53,6 @@ func All() []Image {
 			Description: "Renders training jobs into Kubernetes manifests: CLI, KRM function and Argo CD plugin",
 			Command:     []string{"fn"}, // kustomize and kpt give a function no arguments
 			MaxSize:     40e6,
-			plugin:      true,
 		},
 	}
 }
@@ -110,14 +105,13 @@ const (
 )
 
 // certificates leaves out those that Mozilla trusts under conditions, which a file cannot express.
-func certificates() []byte {
-	var out bytes.Buffer
+func certificates() (all string) {
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
-			out.Write(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
+			all += string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
 		}
 	}
-	return out.Bytes()
+	return all
 }
 
 // certificatesPackage describes the certificates in an SBOM.
@@ -129,36 +123,19 @@ func certificatesPackage() *spdx.Package {
 	}
 }
 
-// files are those of an image, with the licences of its program.
-func (i Image) files(root string, p Program, notice string) ([]layer.Entry, error) {
-	license, err := os.ReadFile(filepath.Join(root, "LICENSE"))
-	if err != nil {
-		return nil, err
-	}
+// files are those of an image: its program, the licences, and what programs expect of a system.
+func (i Image) files(p Program, notice string) []layer.Entry {
 	files := []layer.Entry{
-		{Path: i.entrypoint(), Mode: 0o755, Source: p.File},
-		layer.File("/LICENSE", 0o644, string(license)),
+		{Path: "/usr/local/bin/" + i.Name, Mode: 0o755, Source: p.File},
+		{Path: "/LICENSE", Mode: 0o644, Source: filepath.Join(p.Root, "LICENSE")},
 		layer.File("/NOTICE", 0o644, notice+certificatesNotice),
 		layer.File("/etc/passwd", 0o644, users),
 		layer.File("/etc/group", 0o644, groups),
-		layer.File(certificatesPath, 0o644, string(certificates())),
+		layer.File(certificatesPath, 0o644, certificates()),
 		{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
 	}
-	if i.plugin {
+	if i.Name == "tegen" {
 		files = append(files, layer.File(pluginPath, 0o644, plugin))
 	}
-	return layer.WithFolders(files), nil
-}
-
-func (i Image) entrypoint() string { return "/usr/local/bin/" + i.Name }
-
-// config defines how a container starts.
-func (i Image) config(labels map[string]string) v1.Config {
-	return v1.Config{
-		User:       User,
-		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		Entrypoint: []string{i.entrypoint()},
-		Cmd:        i.Command,
-		Labels:     labels,
-	}
+	return layer.WithFolders(files)
 }

@@ -384,7 +384,7 @@ func TestErrors(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", t.TempDir())
 	for root, want := range map[string]string{
-		broken:      "building the image tegen: compiling tegen for linux/amd64: running go build: ",
+		broken:      "building the image tegen for linux/amd64: compiling tegen for linux/amd64: running go build: ",
 		unlicensed:  "LICENSE",
 		t.TempDir(): "go.mod",
 	} {

@@ -43,10 +43,10 @@ type Program struct {
 	Target
 	*debug.BuildInfo
 	File, SHA256 string
-	// Version is the tag, or a version made of the commit's time and digest, with +dirty if files differ from the commit.
-	// It is empty if the go command found no commit, and so are Revision and Time.
+	// Version is the tag, or a version made of the commit's time and digest, with +dirty if files differ from the
+	// commit. It is empty if the go command found no commit, and so is Revision.
 	Version, Revision string
-	Time              time.Time // of the commit
+	Time              time.Time // of the commit, or 1970
 }
 
 // Build compiles the target into a file: static, without C, and without paths or settings of the machine, so that one
@@ -60,7 +60,7 @@ func (t Target) Build(ctx context.Context, file string) (Program, error) {
 		"./cmd/"+t.Name); err != nil {
 		return Program{}, fmt.Errorf("compiling %s for %s: %w", t.Name, t.System, err)
 	}
-	p := Program{Target: t, File: file}
+	p := Program{Target: t, File: file, Time: time.Unix(0, 0)}
 	content, err := os.ReadFile(file)
 	if err != nil {
 		return p, err
@@ -131,30 +131,34 @@ var licence = regexp.MustCompile(`(?i)^(licen[cs]e|copying|notice|patents)([.-].
 // redistribution. They are in the module's root and in the folders from there to each linked package: code that the
 // module copied from others has its own licence. A module without a licence is an error.
 func (t Target) Notice(ctx context.Context) (string, error) {
-	listed, err := t.goCommand(ctx, "list", "-deps", "-f", `{{if .Standard}}Go{{"\t"}}{{.Root}}{{"\t"}}{{.Dir}}`+
-		`{{else if not .Module.Main}}{{.Module.Path}} {{.Module.Version}}{{"\t"}}{{.Module.Dir}}{{"\t"}}{{.Dir}}{{end}}`,
+	goroot, err := t.goCommand(ctx, "env", "GOROOT") // Root of a package that Go has copied may be a module's
+	if err != nil {
+		return "", err
+	}
+	listed, err := t.goCommand(ctx, "list", "-deps", "-f", "{{if .Standard}}Go\t"+strings.TrimSpace(goroot)+
+		"\t{{.Dir}}{{else if not .Module.Main}}{{.Module.Path}} {{.Module.Version}}\t{{.Module.Dir}}\t{{.Dir}}{{end}}",
 		"./cmd/"+t.Name)
 	if err != nil {
 		return "", fmt.Errorf("listing what %s links: %w", t.Name, err)
 	}
-	type module struct{ name, root string }
-	linked := map[module]map[string]bool{} // folders by module
+	folders := map[string]map[string]bool{} // by the name and root of modules
 	for line := range strings.Lines(listed) {
 		part := strings.Split(strings.TrimSpace(line), "\t")
 		if len(part) < 3 { // the repository's own, which LICENSE covers
 			continue
 		}
-		m, folder := module{part[0], part[1]}, part[2]
-		if linked[m] == nil {
-			linked[m] = map[string]bool{}
+		name, root, folder := part[0], part[1], part[2]
+		if folders[name+"\t"+root] == nil {
+			folders[name+"\t"+root] = map[string]bool{}
 		}
-		for ; strings.HasPrefix(folder, m.root); folder = filepath.Dir(folder) {
-			linked[m][folder] = true
+		for ; strings.HasPrefix(folder, root); folder = filepath.Dir(folder) {
+			folders[name+"\t"+root][folder] = true
 		}
 	}
 	var all strings.Builder
-	for _, m := range slices.SortedFunc(maps.Keys(linked), func(a, b module) int { return strings.Compare(a.name, b.name) }) {
-		text, err := licences(m.name, m.root, slices.Sorted(maps.Keys(linked[m])))
+	for _, module := range slices.Sorted(maps.Keys(folders)) {
+		name, root, _ := strings.Cut(module, "\t")
+		text, err := licences(name, root, slices.Sorted(maps.Keys(folders[module])))
 		if err != nil {
 			return "", fmt.Errorf("collecting licences: %w", err)
 		}

@@ -19,8 +19,8 @@ const sbomType = "application/spdx+json"
 // unknown is the value of required fields that nothing provides.
 const unknown = "NOASSERTION"
 
-// SBOM describes the program, and other packages beside it, as SPDX 2.3 in JSON. It lists the modules that the program's
-// file records and nothing that another tool found, so that equal programs have equal descriptions.
+// SBOM describes the program, and other packages beside it, as SPDX 2.3 in JSON. It lists the modules that the
+// program's file records and nothing that another tool found, so that equal programs have equal descriptions.
 func (p Program) SBOM(created time.Time, beside ...*spdx.Package) ([]byte, error) {
 	d := &spdx.Document{
 		SPDXVersion: spdx.Version, DataLicense: spdx.DataLicense, SPDXIdentifier: "DOCUMENT",
@@ -28,7 +28,8 @@ func (p Program) SBOM(created time.Time, beside ...*spdx.Package) ([]byte, error
 		// Unique to the program.
 		DocumentNamespace: "https://" + p.Main.Path + "/spdx/" + p.Name + "-" + p.SHA256,
 		CreationInfo: &spdx.CreationInfo{Created: created.UTC().Format(time.RFC3339), Creators: []common.Creator{
-			{CreatorType: "Organization", Creator: p.Main.Path}, {CreatorType: "Tool", Creator: p.Main.Path + "/images"},
+			{CreatorType: "Organization", Creator: p.Main.Path},
+			{CreatorType: "Tool", Creator: p.Main.Path + "/images"},
 		}},
 	}
 	main := &spdx.Package{

@@ -10,10 +10,8 @@ import (
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
-	"github.com/google/go-containerregistry/pkg/v1/partial"
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 
 	"github.com/tegen-dev/tegen/images/layer"
@@ -86,18 +84,9 @@ func Replace(path string, write func(to string) error) error {
 // layout writes an OCI layout that names the image once for each set of annotations.
 func (b *Built) layout(dir string, names ...map[string]string) (layout.Path, error) {
 	to, err := layout.Write(dir, empty.Index)
-	if err != nil {
-		return to, err
-	}
-	about, err := partial.Descriptor(b.Index)
-	if err == nil {
-		err = to.WriteIndex(b.Index)
-	}
 	for _, annotations := range names {
 		if err == nil {
-			err = to.AppendDescriptor(v1.Descriptor{
-				MediaType: about.MediaType, Digest: about.Digest, Size: about.Size, Annotations: annotations,
-			})
+			err = to.AppendIndex(b.Index, layout.WithAnnotations(annotations))
 		}
 	}
 	return to, err
@@ -114,8 +103,8 @@ func readable(dir string) error {
 }
 
 // archive writes all platforms as a file for containerd, and so for kind, with the digest that a registry has. It names
-// the image by tag and by digest: pods may use either, and containerd finds an image by its names alone. SBOMs stay out,
-// since containerd would unpack them.
+// the image by tag and by digest: pods may use either, and containerd finds an image by its names alone. SBOMs stay
+// out, since containerd would unpack them.
 func (b *Built) archive(to string, ref name.Tag) error {
 	digest, err := b.Index.Digest()
 	if err != nil {
@@ -125,10 +114,13 @@ func (b *Built) archive(to string, ref name.Tag) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)                                                                   //nolint:errcheck // temporary files
-	repository := strings.Replace(ref.Context().Name(), name.DefaultRegistry, "docker.io", 1) // as the kubelet has it
-	if _, err := b.layout(dir, map[string]string{imageName: repository + ":" + ref.TagStr(), RefName: ref.TagStr()},
-		map[string]string{imageName: repository + "@" + digest.String()}); err != nil {
+	defer os.RemoveAll(dir) //nolint:errcheck // temporary files
+	// The kubelet uses the short name of Docker's registry.
+	repository := strings.Replace(ref.Context().Name(), name.DefaultRegistry, "docker.io", 1)
+	if _, err := b.layout(dir,
+		map[string]string{imageName: repository + ":" + ref.TagStr(), RefName: ref.TagStr()},
+		map[string]string{imageName: repository + "@" + digest.String()},
+	); err != nil {
 		return err
 	}
 	var entries []layer.Entry

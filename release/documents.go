@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -80,16 +81,12 @@ func (r *release) writeProvenance(context.Context) error {
 		})
 	}
 	list := func(all any) string { return strings.ReplaceAll(strings.Trim(fmt.Sprint(all), "[]"), " ", ", ") }
-	var golang string
-	for _, p := range r.programs {
-		golang = p.GoVersion
-	}
 	s := provenance.New(source+"/blob/main/docs/release.md#provenance", subjects, map[string]string{
 		"version": r.version, "registry": r.registry, "platforms": list(r.systems), "images": list(r.images),
-	}, map[string]string{"go": golang})
+	}, map[string]string{"go": runtime.Version()})
 	s.DependOn(provenance.Commit(source, r.commit))
 	var sums []string
-	for _, module := range modules() {
+	for _, module := range []string{"", "rendezvous", "scheduler"} {
 		text, err := os.ReadFile(filepath.Join(r.root, module, "go.sum"))
 		if err != nil {
 			return err
@@ -97,11 +94,11 @@ func (r *release) writeProvenance(context.Context) error {
 		sums = append(sums, slices.Collect(strings.Lines(string(text)))...)
 	}
 	slices.Sort(sums)
-	dependencies, err := modulesOf(slices.Compact(sums)) // modules have dependencies in common
-	if err != nil {
-		return fmt.Errorf("reading go.sum: %w", err)
+	for _, line := range slices.Compact(sums) { // modules have dependencies in common
+		if err := dependOn(&s, line); err != nil {
+			return fmt.Errorf("reading go.sum: %w", err)
+		}
 	}
-	s.DependOn(dependencies...)
 	text, err := json.MarshalIndent(s, "", " ")
 	if err != nil {
 		return err
@@ -109,28 +106,26 @@ func (r *release) writeProvenance(context.Context) error {
 	return r.writeFile("provenance.json", string(text)+"\n")
 }
 
-// modulesOf are the modules whose content go.sum has, the root certificates of the images among them. in-toto calls Go's
-// sum of a module dirHash, in hexadecimal digits.
-func modulesOf(sums []string) (modules []provenance.Resource, err error) {
-	for _, line := range sums {
-		words := strings.Fields(line)
-		if len(words) != 3 {
-			return nil, fmt.Errorf("%q is not a module, a version and a sum", line)
-		}
-		if strings.HasSuffix(words[1], "/go.mod") {
-			continue
-		}
-		encoded, known := strings.CutPrefix(words[2], "h1:")
-		sum, err := base64.StdEncoding.DecodeString(encoded)
-		if err != nil || !known {
-			return nil, fmt.Errorf("%q is no sum: want h1: and base64", words[2])
-		}
-		modules = append(modules, provenance.Resource{
-			URI:    "pkg:golang/" + words[0] + "@" + strings.ReplaceAll(words[1], "+", "%2B"),
-			Digest: map[string]string{"dirHash": hex.EncodeToString(sum)},
-		})
+// dependOn adds a module whose content go.sum has, such as the root certificates of the images. in-toto calls Go's sum
+// of a module dirHash, in hexadecimal digits.
+func dependOn(s *provenance.Statement, line string) error {
+	words := strings.Fields(line)
+	if len(words) != 3 {
+		return fmt.Errorf("%q is not a module, a version and a sum", line)
 	}
-	return modules, nil
+	if strings.HasSuffix(words[1], "/go.mod") {
+		return nil
+	}
+	encoded, known := strings.CutPrefix(words[2], "h1:")
+	sum, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || !known {
+		return fmt.Errorf("%q is no sum: want h1: and base64", words[2])
+	}
+	s.DependOn(provenance.Resource{
+		URI:    "pkg:golang/" + words[0] + "@" + strings.ReplaceAll(words[1], "+", "%2B"),
+		Digest: map[string]string{"dirHash": hex.EncodeToString(sum)},
+	})
+	return nil
 }
 
 // files are those of the release so far, by their paths.
@@ -150,12 +145,12 @@ func (r *release) files() (files []provenance.Resource, err error) {
 // writeChecksums writes what 'sha256sum --check' reads.
 func (r *release) writeChecksums(context.Context) error {
 	files, err := r.files()
-	out := ""
-	for _, f := range files {
-		out += f.Digest["sha256"] + "  " + f.Name + "\n"
-	}
 	if err != nil {
 		return err
 	}
-	return r.writeFile("SHA256SUMS", out)
+	sums := ""
+	for _, f := range files {
+		sums += f.Digest["sha256"] + "  " + f.Name + "\n"
+	}
+	return r.writeFile("SHA256SUMS", sums)
 }

@@ -19,7 +19,7 @@ import (
 )
 
 // image is the name of a built image in a registry.
-type image struct{ version, repository, tag, digest string }
+type image struct{ repository, tag, digest string }
 
 // String is the name to pull: the digest counts, the tag is for people.
 func (i image) String() string { return i.repository + ":" + i.tag + "@" + i.digest }
@@ -27,11 +27,11 @@ func (i image) String() string { return i.repository + ":" + i.tag + "@" + i.dig
 // buildImages writes the images for Linux.
 func (o *options) buildImages(ctx context.Context) error {
 	for _, i := range o.images {
-		built, err := o.writeImage(ctx, i, o.dir, nil)
+		_, b, err := o.writeImage(ctx, i, o.dir, nil)
 		if err != nil {
 			return err
 		}
-		if built.version == "" {
+		if b.Version == "" {
 			fmt.Fprintln(o.stdout, "  without a commit: there is no .git, or this is a worktree, which the go command "+
 				"cannot read; release from a clone")
 		}
@@ -42,32 +42,32 @@ func (o *options) buildImages(ctx context.Context) error {
 // writeImage builds an image, writes it into a folder, and prints what its platforms take in a registry.
 func (o *options) writeImage(
 	ctx context.Context, i images.Image, dir string, link map[string]string,
-) (named image, err error) {
-	b, err := i.Build(ctx, images.Options{
+) (named image, b *images.Built, err error) {
+	b, err = i.Build(ctx, images.Options{
 		Root: o.root, Architectures: o.architectures(), Created: o.created, Link: link,
 	})
 	if err != nil {
-		return named, err
+		return named, b, err
 	}
 	ref, err := images.Reference(o.registry, i.Name, cmp.Or(o.tag, b.Tag()))
 	if err != nil {
-		return named, err
+		return named, b, err
 	}
 	digest, err := b.Index.Digest()
 	if err != nil {
-		return named, err
+		return named, b, err
 	}
-	named = image{b.Version, ref.Context().Name(), ref.TagStr(), digest.String()}
+	named = image{ref.Context().Name(), ref.TagStr(), digest.String()}
 	fmt.Fprintf(o.stdout, "image %s", named)
 	for _, p := range b.Platforms {
 		fmt.Fprintf(o.stdout, ", %s %.1f MB", p.Architecture, float64(p.Size)/1e6)
 	}
 	fmt.Fprintln(o.stdout)
-	return named, cmp.Or(b.Write(dir, ref), b.Check())
+	return named, b, cmp.Or(b.Write(dir, ref), b.Check())
 }
 
-// pushImages pushes images that were written, with their SBOMs, and prints the reference and digest of each. Credentials
-// are those of docker or podman.
+// pushImages pushes images that were written, with their SBOMs, and prints the reference and digest of each. It uses the
+// credentials of docker or podman.
 func (o *options) pushImages(ctx context.Context) error {
 	if o.registry == "" {
 		return errors.New("no registry: make push REGISTRY=ghcr.io/acme")

@@ -32,7 +32,7 @@ import (
 	"github.com/tegen-dev/tegen/images"
 )
 
-// sampleLayout is the folder of the layout, as package images writes it, of an image of two platforms, the first of which has an SBOM.
+// sampleLayout is a folder with the layout of an image of two platforms, the first of which has an SBOM.
 func sampleLayout(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Image) {
 	t.Helper()
 	b := images.Built{

@@ -1,18 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
-	"path"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/images"
-	"github.com/tegen-dev/tegen/internal/origin"
 )
 
 // linked are the variables in which tegen has the names of its companions' images.
@@ -21,30 +19,24 @@ var linked = map[string]string{
 	"tegen-scheduler":  "github.com/tegen-dev/tegen/internal/names.ReleasedScheduler",
 }
 
-// modules are the folders of the repository's modules.
-func modules() []string { return []string{"", "rendezvous", "scheduler"} }
-
 // release is one in the making.
 type release struct {
 	options
-	commit, version string
-	work            string            // programs, while it is made
-	link            map[string]string // what is linked into tegen
+	version, commit string            // as the first program records them
+	work            string            // folder of programs
+	link            map[string]string // into tegen
 	pushed          []image
 	programs        map[string]images.Program // by name and system
 }
 
 // makeRelease makes a release, all of it or nothing.
 func (o *options) makeRelease(ctx context.Context) error {
-	commit, err := o.checkCommit(ctx)
+	work, err := os.MkdirTemp("", "tegen-release-")
 	if err != nil {
-		return err
+		return fmt.Errorf("making a folder for programs: %w", err)
 	}
 	r := &release{
-		options: *o, commit: commit, version: o.tag, link: map[string]string{}, programs: map[string]images.Program{},
-	}
-	if r.work, err = os.MkdirTemp("", "tegen-release-"); err != nil {
-		return fmt.Errorf("making a folder for programs: %w", err)
+		options: *o, work: work, version: o.tag, link: map[string]string{}, programs: map[string]images.Program{},
 	}
 	defer os.RemoveAll(r.work) //nolint:errcheck // temporary files
 	if err := os.MkdirAll(filepath.Dir(o.dir), 0o755); err != nil {
@@ -56,30 +48,6 @@ func (o *options) makeRelease(ctx context.Context) error {
 	_, err = fmt.Fprintf(o.stdout, "%s is tegen %s; push its images: make push-release REGISTRY=%s\n", o.dir, r.version,
 		o.registry)
 	return err
-}
-
-// checkCommit returns the commit that everything is made of. Files must not differ from it, it must have the tag of the
-// release, and the go command must be able to record it.
-func (o *options) checkCommit(ctx context.Context) (string, error) {
-	if at, err := os.Stat(filepath.Join(o.root, ".git")); err != nil || !at.IsDir() {
-		return "", fmt.Errorf("%s is no clone, and the go command records no commit of a worktree: git clone %s, and "+
-			"release there", o.root, o.root)
-	}
-	revision, err := origin.Revision(ctx, o.root)
-	if err != nil {
-		return "", fmt.Errorf("reading the commit of the release: %w", err)
-	}
-	tags, err := o.git(ctx, "tag", "--points-at=HEAD")
-	if err != nil {
-		return "", err
-	}
-	for _, module := range modules() { // a module below the repository's root has tags with its folder
-		tag := path.Join(module, o.tag)
-		if o.tag != "" && !slices.Contains(strings.Fields(tags), tag) {
-			return "", fmt.Errorf("the commit has no tag %s: git tag %s, or leave the version out for a snapshot", tag, tag)
-		}
-	}
-	return origin.Origin{Revision: revision}.Commit(), nil
 }
 
 // git runs a command that reads.
@@ -105,20 +73,29 @@ func (r *release) write(ctx context.Context, dir string) error {
 // writeImages builds the images of tegen's companions before tegen's, which names them.
 func (r *release) writeImages(ctx context.Context) error {
 	for _, i := range r.images {
-		named, err := r.writeImage(ctx, i, filepath.Join(r.dir, "images"), r.link)
+		named, b, err := r.writeImage(ctx, i, filepath.Join(r.dir, "images"), r.link)
 		if err != nil {
 			return err
 		}
-		if r.version == "" {
-			r.version = named.version
-		}
-		if named.version != r.version {
-			return fmt.Errorf("the program in the image %s has the version %q, not %s", i.Name, named.version, r.version)
+		if err := r.check(i.Name, b.Version, b.Revision); err != nil {
+			return err
 		}
 		r.pushed = append(r.pushed, named)
 		if variable := linked[i.Name]; variable != "" {
 			r.link[variable] = named.String()
 		}
+	}
+	return nil
+}
+
+// check compares what a program records with the release. The go command records no commit outside of a clone, and adds
+// +dirty to the version if files differ from the commit.
+func (r *release) check(name, version, commit string) error {
+	r.version, r.commit = cmp.Or(r.version, version), cmp.Or(r.commit, commit)
+	if version == "" || version != r.version || commit != r.commit || strings.HasSuffix(version, "+dirty") {
+		return fmt.Errorf("%s has the version %q of the commit %q, not %q of %q: release from a clone, not a worktree, "+
+			"with nothing uncommitted; a version needs the tags vX.Y.Z, rendezvous/vX.Y.Z and scheduler/vX.Y.Z", name,
+			version, commit, r.version, r.commit)
 	}
 	return nil
 }
@@ -134,12 +111,11 @@ func (r *release) build(ctx context.Context, name string, system images.System) 
 		t.Link = r.link
 	}
 	p, err := t.Build(ctx, filepath.Join(r.work, key))
-	if err == nil && (p.Revision != r.commit || p.Version != r.version) {
-		err = fmt.Errorf("%s has the version %q of the commit %q, not %s of %s", name, p.Version, p.Revision, r.version,
-			r.commit)
+	if err != nil {
+		return p, err
 	}
 	r.programs[key] = p
-	return p, err
+	return p, r.check(name, p.Version, p.Revision)
 }
 
 // call returns what a program of the release prints on this machine.

@@ -16,7 +16,8 @@ func TestNotice(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"==== Go, LICENSE", "==== Go, src/vendor/golang.org/x/text/LICENSE", "==== cuelang.org/go v", "==== github.com/spf13/cobra v",
+		"==== Go, LICENSE", "==== Go, src/vendor/golang.org/x/text/LICENSE", "==== cuelang.org/go v",
+		"==== github.com/spf13/cobra v",
 		"==== k8s.io/api v",
 	} {
 		if !strings.Contains(text, want) {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 

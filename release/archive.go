@@ -97,7 +97,7 @@ func (r *release) writeArchive(ctx context.Context, name string, s images.System
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(r.stdout, "archive %s\n", base)
+	r.progress.Print("archive ", base)
 	return cmp.Or(r.writeFile(base+suffix, archive), r.writeFile(base+".spdx.json", string(document)))
 }
 

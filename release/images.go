@@ -32,7 +32,7 @@ func (o *options) buildImages(ctx context.Context) error {
 			return err
 		}
 		if b.Version == "" {
-			fmt.Fprintln(o.stdout, "  without a commit: there is no .git, or this is a worktree, which the go command "+
+			o.progress.Print("  without a commit: there is no .git, or this is a worktree, which the go command " +
 				"cannot read; release from a clone")
 		}
 	}
@@ -58,16 +58,16 @@ func (o *options) writeImage(
 		return named, b, err
 	}
 	named = image{ref.Context().Name(), ref.TagStr(), digest.String()}
-	fmt.Fprintf(o.stdout, "image %s", named)
+	sizes := ""
 	for _, p := range b.Platforms {
-		fmt.Fprintf(o.stdout, ", %s %.1f MB", p.Architecture, float64(p.Size)/1e6)
+		sizes += fmt.Sprintf(", %s %.1f MB", p.Architecture, float64(p.Size)/1e6)
 	}
-	fmt.Fprintln(o.stdout)
+	o.progress.Print("image ", named, sizes)
 	return named, b, cmp.Or(b.Write(dir, ref), b.Check())
 }
 
-// pushImages pushes images that were written, with their SBOMs, and prints the reference and digest of each. It uses the
-// credentials of docker or podman.
+// pushImages pushes images that were written, with their SBOMs, and prints the reference and digest of each. It uses
+// the credentials of docker or podman.
 func (o *options) pushImages(ctx context.Context) error {
 	if o.registry == "" {
 		return errors.New("no registry: make push REGISTRY=ghcr.io/acme")
@@ -90,7 +90,7 @@ func (o *options) pushImages(ctx context.Context) error {
 		if err := oci.NewClient("tegen", o.plainHTTP).PushIndex(ctx, to, index, referrers); err != nil {
 			return err
 		}
-		fmt.Fprintln(o.stdout, to.At(digest.String()))
+		o.progress.Print(to.At(digest.String()))
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"slices"
 	"strconv"
@@ -33,7 +34,7 @@ type options struct {
 	systems       []images.System
 	images        []images.Image
 	created       time.Time // of images, default: the time of the commit
-	stdout        io.Writer
+	progress      *log.Logger
 }
 
 // systems are those that archives are made for.
@@ -47,7 +48,7 @@ func systems() (all []images.System) {
 }
 
 func run(ctx context.Context, args []string, stdout io.Writer) error {
-	o := options{root: ".", stdout: stdout}
+	o := options{root: ".", progress: log.New(stdout, "", 0)}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
 	flags.StringVar(&o.dir, "dir", "", "folder of the images or of the release")
 	flags.StringVar(&o.registry, "registry", "", "host and path of the images' names, such as ghcr.io/acme")

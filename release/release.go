@@ -45,9 +45,8 @@ func (o *options) makeRelease(ctx context.Context) error {
 	if err := images.Replace(o.dir, func(dir string) error { return r.write(ctx, dir) }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(o.stdout, "%s is tegen %s; push its images: make push-release REGISTRY=%s\n", o.dir, r.version,
-		o.registry)
-	return err
+	o.progress.Printf("%s is tegen %s; push its images: make push-release REGISTRY=%s", o.dir, r.version, o.registry)
+	return nil
 }
 
 // git runs a command that reads.
@@ -88,14 +87,15 @@ func (r *release) writeImages(ctx context.Context) error {
 	return nil
 }
 
-// check compares what a program records with the release. The go command records no commit outside of a clone, and adds
-// +dirty to the version if files differ from the commit.
+// check compares what a program records with the release. The go command records no commit outside of a clone, and
+// adds +dirty to the version if files differ from the commit.
 func (r *release) check(name, version, commit string) error {
 	r.version, r.commit = cmp.Or(r.version, version), cmp.Or(r.commit, commit)
 	if version == "" || version != r.version || commit != r.commit || strings.HasSuffix(version, "+dirty") {
-		return fmt.Errorf("%s has the version %q of the commit %q, not %q of %q: release from a clone, not a worktree, "+
-			"with nothing uncommitted; a version needs the tags vX.Y.Z, rendezvous/vX.Y.Z and scheduler/vX.Y.Z", name,
-			version, commit, r.version, r.commit)
+		return fmt.Errorf("%s has the version %q of the commit %q, not %q of %q: release from a clone, not a "+
+			"worktree, with nothing uncommitted; a release v1.2.3 needs the tags v1.2.3, rendezvous/v1.2.3 and "+
+			"scheduler/v1.2.3",
+			name, version, commit, r.version, r.commit)
 	}
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"os/exec"
 	"path"
@@ -102,7 +103,8 @@ func here() images.System { return images.System{OS: "linux", Arch: runtime.GOAR
 func sampleOptions(root string) options {
 	return options{
 		root: root, dir: filepath.Join(root, "dist", "release"), tag: "v1.2.3", registry: "registry.example/acme",
-		systems: []images.System{here(), {OS: "windows", Arch: "amd64"}}, images: images.All(), stdout: io.Discard,
+		systems: []images.System{here(), {OS: "windows", Arch: "amd64"}}, images: images.All(),
+		progress: log.New(io.Discard, "", 0),
 	}
 }
 
@@ -133,7 +135,7 @@ func TestRelease(t *testing.T) {
 	var said bytes.Buffer
 	for _, root := range []string{first, second} {
 		o := sampleOptions(root)
-		o.stdout = &said
+		o.progress.SetOutput(&said)
 		if err := o.makeRelease(t.Context()); err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spdx/tools-golang/spdx/v2/common"
 	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
 )
 
@@ -37,79 +38,47 @@ func recorded() Program {
 	}
 }
 
-// read decodes a document, into a form that is independent of the one that it was written from.
-func read(t *testing.T, text []byte) map[string]any {
+// read decodes a document and asserts what chapters 6, 7 and 11 of the SPDX specification 2.3 require of its values. The
+// library refuses identifiers without a prefix.
+func read(t *testing.T, text []byte) (d spdx.Document) {
 	t.Helper()
-	var d map[string]any
 	if err := json.Unmarshal(text, &d); err != nil {
 		t.Fatal(err)
 	}
-	return d
-}
-
-func packages(d map[string]any) (all []map[string]any) {
-	for _, p := range d["packages"].([]any) {
-		all = append(all, p.(map[string]any))
-	}
-	return all
-}
-
-// requireValid asserts what chapters 6, 7 and 11 of the SPDX specification 2.3 demand.
-func requireValid(t *testing.T, d map[string]any) {
-	t.Helper()
-	matches := func(what, pattern string, value any) {
+	requireMatch := func(what, pattern, value string) {
 		t.Helper()
-		if text, ok := value.(string); !ok || !regexp.MustCompile("^(?:"+pattern+")$").MatchString(text) {
-			t.Errorf("%s is %v, want %s", what, value, pattern)
+		if !regexp.MustCompile("^(?:" + pattern + ")$").MatchString(value) {
+			t.Errorf("%s is %q, want %s", what, value, pattern)
 		}
 	}
-	const id, license = `SPDXRef-[A-Za-z0-9.-]+`, `NOASSERTION|NONE|[A-Za-z0-9.+-]+`
-	matches("spdxVersion", `SPDX-2\.3`, d["spdxVersion"])
-	matches("dataLicense", `CC0-1\.0`, d["dataLicense"])
-	matches("SPDXID", "SPDXRef-DOCUMENT", d["SPDXID"])
-	matches("name", ".+", d["name"])
-	matches("documentNamespace", `https://[^#\s]+`, d["documentNamespace"])
-	creation := d["creationInfo"].(map[string]any)
-	matches("created", `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, creation["created"])
-	for _, creator := range creation["creators"].([]any) {
-		matches("creator", `(Person|Organization|Tool): \S+`, creator)
-	}
-	known := map[any]bool{"SPDXRef-DOCUMENT": true}
-	for _, p := range packages(d) {
-		matches("name of a package", ".+", p["name"])
-		matches("identifier of a package", id, p["SPDXID"])
-		if known[p["SPDXID"]] {
-			t.Errorf("two packages are %s", p["SPDXID"])
+	requireMatch("version", `SPDX-2\.3`, d.SPDXVersion)
+	requireMatch("data license", `CC0-1\.0`, d.DataLicense)
+	requireMatch("namespace", `https://[^#\s]+`, d.DocumentNamespace)
+	requireMatch("created", `\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`, d.CreationInfo.Created)
+	known := map[common.ElementID]bool{"DOCUMENT": true}
+	for _, p := range d.Packages {
+		if known[p.PackageSPDXIdentifier] || p.FilesAnalyzed { // analyzed files require a verification code
+			t.Errorf("two packages are %s, or its files are analyzed", p.PackageSPDXIdentifier)
 		}
-		known[p["SPDXID"]] = true
-		matches("downloadLocation", `NOASSERTION|NONE|(git\+)?https://\S+`, p["downloadLocation"])
-		matches("licenseConcluded", license, p["licenseConcluded"])
-		matches("licenseDeclared", license, p["licenseDeclared"])
-		matches("copyrightText", ".+", p["copyrightText"])
-		matches("primaryPackagePurpose", "APPLICATION|LIBRARY|OTHER", p["primaryPackagePurpose"])
-		if p["filesAnalyzed"] != false { // else a verification code of the files would have to be here
-			t.Errorf("%s: filesAnalyzed is %v", p["name"], p["filesAnalyzed"])
-		}
-		references, _ := p["externalRefs"].([]any)
-		for _, r := range references {
-			r := r.(map[string]any)
-			matches("category", "PACKAGE-MANAGER", r["referenceCategory"])
-			matches("type", "purl", r["referenceType"])
-			matches("locator", `pkg:golang/[^\sA-Z+]+(@[^\s+]+)?`, r["referenceLocator"])
+		known[p.PackageSPDXIdentifier] = true
+		requireMatch("identifier", `[A-Za-z0-9.-]+`, string(p.PackageSPDXIdentifier))
+		requireMatch("download location", `NOASSERTION|(git\+)?https://\S+`, p.PackageDownloadLocation)
+		requireMatch("license", `[A-Za-z0-9.+-]+`, p.PackageLicenseDeclared)
+		requireMatch("purpose", "APPLICATION|LIBRARY|OTHER", p.PrimaryPackagePurpose)
+		requireMatch("other values", "NOASSERTION,NOASSERTION", p.PackageLicenseConcluded+","+p.PackageCopyrightText)
+		for _, r := range p.PackageExternalReferences {
+			requireMatch("locator", `pkg:golang/[^\sA-Z+]+(@[^\s+]+)?`, r.Locator)
 		}
 	}
-	described := false
-	for _, r := range d["relationships"].([]any) {
-		r := r.(map[string]any)
-		matches("relationship", "DESCRIBES|DEPENDS_ON", r["relationshipType"])
-		if !known[r["spdxElementId"]] || !known[r["relatedSpdxElement"]] {
+	for _, r := range d.Relationships {
+		if !known[r.RefA.ElementRefID] || !known[r.RefB.ElementRefID] {
 			t.Errorf("a relationship leads nowhere: %v", r)
 		}
-		described = described || r["relationshipType"] == "DESCRIBES" && r["spdxElementId"] == "SPDXRef-DOCUMENT"
 	}
-	if !described {
-		t.Error("the document describes nothing")
+	if first := d.Relationships[0]; first.Relationship != "DESCRIBES" || first.RefA.ElementRefID != "DOCUMENT" {
+		t.Errorf("the document describes nothing: %v", first)
 	}
+	return d
 }
 
 func roots() *spdx.Package {
@@ -125,20 +94,19 @@ func TestPackages(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := read(t, text)
-	requireValid(t, d)
-	if created := d["creationInfo"].(map[string]any)["created"]; d["name"] != "tegen v1.2.3 linux/arm64" ||
+	if created := d.CreationInfo.Created; d.DocumentName != "tegen v1.2.3 linux/arm64" ||
 		created != "2026-01-02T03:04:05Z" {
-		t.Errorf("%s of %v", d["name"], d["creationInfo"])
+		t.Errorf("%s of %v", d.DocumentName, created)
 	}
 	type line struct{ ID, Version, License, Download, Locator string }
 	var got []line
-	for _, p := range packages(d) {
+	for _, p := range d.Packages {
 		l := line{
-			ID: p["SPDXID"].(string), Version: p["versionInfo"].(string), License: p["licenseDeclared"].(string),
-			Download: p["downloadLocation"].(string),
+			"SPDXRef-" + string(p.PackageSPDXIdentifier), p.PackageVersion, p.PackageLicenseDeclared,
+			p.PackageDownloadLocation, "",
 		}
-		if references, ok := p["externalRefs"].([]any); ok {
-			l.Locator = references[0].(map[string]any)["referenceLocator"].(string)
+		if len(p.PackageExternalReferences) > 0 {
+			l.Locator = p.PackageExternalReferences[0].Locator
 		}
 		got = append(got, l)
 	}
@@ -174,7 +142,7 @@ func TestPackages(t *testing.T) {
 	other := recorded()
 	other.SHA256 = strings.Repeat("cd", 32)
 	text, err = other.SBOM(at)
-	if err != nil || read(t, text)["documentNamespace"] == d["documentNamespace"] {
+	if err != nil || read(t, text).DocumentNamespace == d.DocumentNamespace {
 		t.Errorf("two programs have documents of one namespace: %v", err)
 	}
 }
@@ -188,8 +156,7 @@ func TestUnstamped(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := read(t, text)
-	requireValid(t, d)
-	if d["name"] != "tegen linux/arm64" || packages(d)[0]["downloadLocation"] != "NOASSERTION" {
-		t.Errorf("%s is from %s", d["name"], packages(d)[0]["downloadLocation"])
+	if d.DocumentName != "tegen linux/arm64" || d.Packages[0].PackageDownloadLocation != "NOASSERTION" {
+		t.Errorf("%s is from %s", d.DocumentName, d.Packages[0].PackageDownloadLocation)
 	}
 }

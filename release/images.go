@@ -19,10 +19,10 @@ import (
 )
 
 // image is the name of a built image in a registry.
-type image struct{ repository, tag, digest string }
+type image struct{ repository, tagged, digest string }
 
 // String is the name to pull: the digest counts, the tag is for people.
-func (i image) String() string { return i.repository + ":" + i.tag + "@" + i.digest }
+func (i image) String() string { return i.tagged + "@" + i.digest }
 
 // buildImages writes the images for Linux.
 func (o *options) buildImages(ctx context.Context) error {
@@ -57,7 +57,7 @@ func (o *options) writeImage(
 	if err != nil {
 		return named, b, err
 	}
-	named = image{ref.Context().Name(), ref.TagStr(), digest.String()}
+	named = image{ref.Context().Name(), ref.String(), digest.String()}
 	sizes := ""
 	for _, p := range b.Platforms {
 		sizes += fmt.Sprintf(", %s %.1f MB", p.Architecture, float64(p.Size)/1e6)

@@ -24,10 +24,10 @@ import (
 
 // Options are the inputs of an image.
 type Options struct {
-	Root          string            // of the repository
-	Architectures []string          // of Linux
-	Created       time.Time         // default: the time of the commit
-	Link          map[string]string // see Target
+	Root    string            // of the repository
+	Systems []System          // of which those of Linux have images
+	Created time.Time         // default: the time of the commit
+	Link    map[string]string // see Target
 }
 
 // Built is an image for several platforms.
@@ -40,10 +40,10 @@ type Built struct {
 
 // Platform is an image for one platform, and the artifact that describes it.
 type Platform struct {
-	Architecture string
-	Image        v1.Image
-	SBOM         v1.Image
-	Size         int64 // of the image in a registry, without its SBOM
+	System
+	Image v1.Image
+	SBOM  v1.Image
+	Size  int64 // of the image in a registry, without its SBOM
 }
 
 // Build compiles an image's program, and makes the image.
@@ -54,10 +54,13 @@ func (i Image) Build(ctx context.Context, o Options) (*Built, error) {
 	}
 	defer os.RemoveAll(work) //nolint:errcheck // temporary files
 	b := &Built{Image: i, Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex)}
-	for _, arch := range o.Architectures {
-		target := Target{Root: o.Root, Name: i.Name, System: System{"linux", arch}, Link: o.Link}
-		if err := b.add(ctx, target, o.Created, filepath.Join(work, arch)); err != nil {
-			return nil, fmt.Errorf("building the image %s for linux/%s: %w", i.Name, arch, err)
+	for _, s := range o.Systems {
+		if s.OS != "linux" {
+			continue
+		}
+		t := Target{Root: o.Root, Name: i.Name, System: s, Link: o.Link}
+		if err := b.add(ctx, t, o.Created, filepath.Join(work, s.Arch)); err != nil {
+			return nil, fmt.Errorf("building the image %s for %s: %w", i.Name, s, err)
 		}
 	}
 	return b, nil
@@ -93,8 +96,13 @@ func (b *Built) add(ctx context.Context, t Target, created time.Time, file strin
 	if err != nil {
 		return err
 	}
+	size := m.Config.Size + m.Layers[0].Size
+	if size > b.MaxSize {
+		return fmt.Errorf("it has %.1f MB, and may have %d: look at what was linked since, or raise its limit in "+
+			"images/images.go", float64(size)/1e6, b.MaxSize/1e6)
+	}
 	b.Version, b.Revision = p.Version, p.Revision
-	b.Platforms = append(b.Platforms, Platform{t.Arch, img, sbom, m.Config.Size + m.Layers[0].Size})
+	b.Platforms = append(b.Platforms, Platform{t.System, img, sbom, size})
 	b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
 		Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: t.OS, Architecture: t.Arch}},
 	})
@@ -158,17 +166,6 @@ type plain struct{ v1.Image }
 
 // ArtifactType implements an interface of the library.
 func (plain) ArtifactType() (string, error) { return "", nil }
-
-// Check returns an error if an image exceeds its limit.
-func (b *Built) Check() error {
-	for _, p := range b.Platforms {
-		if p.Size > b.MaxSize {
-			return fmt.Errorf("the image %s for linux/%s has %.1f MB, and may have %d: look at what was linked since, "+
-				"or raise its limit in images/images.go", b.Name, p.Architecture, float64(p.Size)/1e6, b.MaxSize/1e6)
-		}
-	}
-	return nil
-}
 
 // Tag is the version in the characters of a tag, or dev.
 func (b *Built) Tag() string { return cmp.Or(strings.ReplaceAll(b.Version, "+", "_"), "dev") }

@@ -70,9 +70,6 @@ func Choose[T fmt.Stringer](kind, names string, all []T) ([]T, error) {
 	}), nil
 }
 
-// Architectures are those of Linux that images are made for.
-func Architectures() []string { return []string{"amd64", "arm64"} }
-
 // User runs the programs.
 const User = "65534:65534"
 

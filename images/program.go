@@ -25,6 +25,14 @@ type System struct{ OS, Arch string }
 
 func (s System) String() string { return s.OS + "/" + s.Arch }
 
+// Systems are those that archives are made for, and images if they are Linux.
+func Systems() (all []System) {
+	for _, system := range []string{"linux", "darwin", "windows"} {
+		all = append(all, System{system, "amd64"}, System{system, "arm64"})
+	}
+	return all
+}
+
 // Target is a command of this repository and the system that it is compiled for.
 type Target struct {
 	Root string // of the repository

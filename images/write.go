@@ -41,8 +41,12 @@ func (b *Built) Write(dir string, ref name.Tag) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("writing the image %s: %w", b.Name, err)
 	}
-	parts := map[string]func(to string) error{
-		"": func(to string) error {
+	type part struct {
+		suffix string
+		write  func(to string) error
+	}
+	parts := []part{
+		{"", func(to string) error {
 			top, err := b.layout(to, map[string]string{RefName: ref.TagStr()})
 			for _, p := range b.Platforms {
 				if err == nil {
@@ -50,14 +54,16 @@ func (b *Built) Write(dir string, ref name.Tag) error {
 				}
 			}
 			return errors.Join(err, readable(to))
-		},
-		".tar": func(to string) error { return b.archive(to, ref) },
+		}},
+		{".tar", func(to string) error { return b.archive(to, ref) }},
 	}
 	for _, p := range b.Platforms {
-		parts["-"+p.Architecture+".tar"] = func(to string) error { return tarball.WriteToFile(to, ref, p.Image) }
+		parts = append(parts, part{"-" + p.Arch + ".tar", func(to string) error {
+			return tarball.WriteToFile(to, ref, p.Image)
+		}})
 	}
-	for suffix, write := range parts {
-		if err := Replace(filepath.Join(dir, b.Name+suffix), write); err != nil {
+	for _, p := range parts {
+		if err := Replace(filepath.Join(dir, b.Name+p.suffix), p.write); err != nil {
 			return fmt.Errorf("writing the image %s: %w", b.Name, err)
 		}
 	}

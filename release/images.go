@@ -43,9 +43,7 @@ func (o *options) buildImages(ctx context.Context) error {
 func (o *options) writeImage(
 	ctx context.Context, i images.Image, dir string, link map[string]string,
 ) (named image, b *images.Built, err error) {
-	b, err = i.Build(ctx, images.Options{
-		Root: o.root, Architectures: o.architectures(), Created: o.created, Link: link,
-	})
+	b, err = i.Build(ctx, images.Options{Root: o.root, Systems: o.systems, Created: o.created, Link: link})
 	if err != nil {
 		return named, b, err
 	}
@@ -60,10 +58,10 @@ func (o *options) writeImage(
 	named = image{ref.Context().Name(), ref.String(), digest.String()}
 	sizes := ""
 	for _, p := range b.Platforms {
-		sizes += fmt.Sprintf(", %s %.1f MB", p.Architecture, float64(p.Size)/1e6)
+		sizes += fmt.Sprintf(", %s %.1f MB", p.Arch, float64(p.Size)/1e6)
 	}
 	o.progress.Print("image ", named, sizes)
-	return named, b, cmp.Or(b.Write(dir, ref), b.Check())
+	return named, b, b.Write(dir, ref)
 }
 
 // pushImages pushes images that were written, with their SBOMs, and prints the reference and digest of each. It uses

@@ -37,16 +37,6 @@ type options struct {
 	progress      *log.Logger
 }
 
-// systems are those that archives are made for.
-func systems() (all []images.System) {
-	for _, system := range []string{"linux", "darwin", "windows"} {
-		for _, arch := range images.Architectures() {
-			all = append(all, images.System{OS: system, Arch: arch})
-		}
-	}
-	return all
-}
-
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	o := options{root: ".", progress: log.New(stdout, "", 0)}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
@@ -69,7 +59,7 @@ func run(ctx context.Context, args []string, stdout io.Writer) error {
 		return err
 	}
 	if flags.Arg(0) == "release" && o.tag != "" &&
-		(len(o.systems) < len(systems()) || len(o.images) < len(images.All())) {
+		(len(o.systems) < len(images.Systems()) || len(o.images) < len(images.All())) {
 		return fmt.Errorf("the release %s must have all platforms and images: leave -platforms and -images out, or "+
 			"leave the tag out for a snapshot", o.tag)
 	}
@@ -81,10 +71,10 @@ func (o *options) parse(only, platforms, epoch string) (err error) {
 	if o.images, err = images.Choose("image", only, images.All()); err != nil {
 		return err
 	}
-	if o.systems, err = images.Choose("platform", platforms, systems()); err != nil {
+	if o.systems, err = images.Choose("platform", platforms, images.Systems()); err != nil {
 		return err
 	}
-	if len(o.architectures()) == 0 {
+	if !slices.ContainsFunc(o.systems, func(s images.System) bool { return s.OS == "linux" }) {
 		return errors.New("images are for Linux: name linux/amd64 or linux/arm64 too")
 	}
 	if epoch != "" { // https://reproducible-builds.org/specs/source-date-epoch
@@ -96,14 +86,4 @@ func (o *options) parse(only, platforms, epoch string) (err error) {
 	}
 	_, err = images.Reference(o.registry, o.images[0].Name, cmp.Or(o.tag, "dev"))
 	return err
-}
-
-// architectures are those of Linux among the systems.
-func (o *options) architectures() (all []string) {
-	for _, s := range o.systems {
-		if s.OS == "linux" && !slices.Contains(all, s.Arch) {
-			all = append(all, s.Arch)
-		}
-	}
-	return all
 }

@@ -38,7 +38,7 @@ func sampleLayout(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Im
 	b := images.Built{
 		Image: images.Image{Name: "tegen"}, Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
 	}
-	for n, arch := range images.Architectures() {
+	for n, system := range images.Systems()[:2] {
 		img, err := random.Image(1024, 2, random.WithSource(rand.NewSource(int64(n))))
 		if err != nil {
 			t.Fatal(err)
@@ -49,11 +49,11 @@ func sampleLayout(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Im
 			t.Fatal(err)
 		}
 		b.Platforms = append(b.Platforms, images.Platform{
-			Architecture: arch, Image: img,
+			System: system, Image: img,
 			SBOM: mutate.Subject(mutate.MediaType(empty.Image, types.OCIManifestSchema1), *about).(v1.Image),
 		})
 		b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
-			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: system.Arch}},
 		})
 	}
 	reference, err := images.Reference("", b.Name, "v1.2.3")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"time"
 
 	"github.com/tegen-dev/tegen/images"
 )
@@ -38,6 +39,7 @@ func (o *options) makeRelease(ctx context.Context) error {
 	r := &release{
 		options: *o, work: work, version: o.tag, link: map[string]string{}, programs: map[string]images.Program{},
 	}
+	r.created = time.Time{}    // a release depends on the commit alone
 	defer os.RemoveAll(r.work) //nolint:errcheck // temporary files
 	if err := os.MkdirAll(filepath.Dir(o.dir), 0o755); err != nil {
 		return fmt.Errorf("making the folder of the release: %w", err)

@@ -38,8 +38,8 @@ func recorded() Program {
 	}
 }
 
-// read decodes a document and asserts what chapters 6, 7 and 11 of the SPDX specification 2.3 require of its values. The
-// library refuses identifiers without a prefix.
+// read decodes a document and asserts what chapters 6, 7 and 11 of the SPDX specification 2.3 require of its values.
+// The library refuses identifiers without a prefix.
 func read(t *testing.T, text []byte) (d spdx.Document) {
 	t.Helper()
 	if err := json.Unmarshal(text, &d); err != nil {

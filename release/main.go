@@ -40,7 +40,7 @@ type options struct {
 func run(ctx context.Context, args []string, stdout io.Writer) error {
 	o := options{root: ".", progress: log.New(stdout, "", 0)}
 	flags := flag.NewFlagSet("release", flag.ContinueOnError)
-	flags.StringVar(&o.dir, "dir", "", "folder of the images or of the release")
+	flags.StringVar(&o.dir, "dir", "dist/release", "folder of the images or of the release")
 	flags.StringVar(&o.registry, "registry", "", "host and path of the images' names, such as ghcr.io/acme")
 	flags.StringVar(&o.tag, "tag", "", "tag of images, or of a release's commit (default: the version)")
 	flags.BoolVar(&o.plainHTTP, "plain-http", false, "push to a registry without TLS")

@@ -161,14 +161,15 @@ comma := ,
 
 .PHONY: images
 images: ## Write the container images to dist/images, without a container engine; docs/images.md says more
-	go run ./images/build -images "$(IMAGES)" -architectures "$(ARCHITECTURES)" -registry "$(REGISTRY)" -tag "$(TAG)"
+	go run ./release -dir dist/images -images "$(IMAGES)" -registry "$(REGISTRY)" -tag "$(TAG)" \
+		-platforms "$(addprefix linux/,$(subst $(comma), ,$(ARCHITECTURES)))" images
 
 .PHONY: push
 push: ## Build the images and push them to REGISTRY, such as ghcr.io/acme, with docker's or podman's credentials
 	@test -n "$(REGISTRY)" || { echo "no registry: make push REGISTRY=ghcr.io/acme" >&2; exit 1; }
 	@$(MAKE) --no-print-directory images
-	go run ./images/push -registry "$(REGISTRY)" -tag "$(TAG)" $(if $(PLAIN_HTTP),-plain-http) \
-		$(addprefix dist/images/,$(subst $(comma), ,$(IMAGES)))
+	go run ./release -dir dist/images -images "$(IMAGES)" -registry "$(REGISTRY)" -tag "$(TAG)" \
+		$(if $(PLAIN_HTTP),-plain-http) push
 
 .PHONY: e2e-install
 e2e-install: ## Install the programs of all modules from a module proxy that has HEAD (a minute)
@@ -182,8 +183,8 @@ e2e-images: ## Build the images from two clones of HEAD, compare, and run them w
 # A release has all platforms and images; a snapshot, without VERSION, those that PLATFORMS and IMAGES name.
 .PHONY: release
 release: ## Write all files of the release VERSION, or of a snapshot, to dist/release; docs/release.md says more
-	go run ./release -version "$(VERSION)" -platforms "$(PLATFORMS)" -images "$(IMAGES)" \
-		$(if $(REGISTRY),-registry "$(REGISTRY)")
+	go run ./release -dir dist/release -tag "$(VERSION)" -platforms "$(PLATFORMS)" -images "$(IMAGES)" \
+		-registry "$(or $(REGISTRY),ghcr.io/tegen-dev)" release
 
 .PHONY: e2e-release
 e2e-release: ## Make a snapshot for this machine from two clones of HEAD, compare, and render with its archive (minutes)
@@ -192,8 +193,8 @@ e2e-release: ## Make a snapshot for this machine from two clones of HEAD, compar
 .PHONY: push-release
 push-release: ## Push the images of dist/release to REGISTRY, which it was made for
 	@test -n "$(REGISTRY)" || { echo "no registry: make push-release REGISTRY=ghcr.io/tegen-dev" >&2; exit 1; }
-	go run ./images/push -registry "$(REGISTRY)" $(if $(PLAIN_HTTP),-plain-http) \
-		$(addprefix dist/release/images/,$(subst $(comma), ,$(IMAGES)))
+	go run ./release -dir dist/release/images -images "$(IMAGES)" -registry "$(REGISTRY)" \
+		$(if $(PLAIN_HTTP),-plain-http) push
 
 # tegen for a page, small enough to wait for, and the page around it. The Go toolchain has the other half of the bridge.
 .PHONY: playground

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,36 +18,32 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 
-	"github.com/tegen-dev/tegen/images/certificates"
 	"github.com/tegen-dev/tegen/images/layer"
-	"github.com/tegen-dev/tegen/images/notice"
-	"github.com/tegen-dev/tegen/images/program"
-	"github.com/tegen-dev/tegen/images/sbom"
+	"github.com/tegen-dev/tegen/internal/oci"
 )
 
-// Options say what an image is built from.
+// Options are the inputs of an image.
 type Options struct {
-	Root          string            // of the repository
-	Architectures []string          // of Linux
-	Created       time.Time         // zero: when the commit was made
-	Unstamped     bool              // see program.Target
-	Link          map[string]string // the same
+	Root    string            // of the repository
+	Systems []System          // of which those of Linux have images
+	Created time.Time         // default: the time of the commit
+	Link    map[string]string // see Target
 }
 
 // Built is an image for several platforms.
 type Built struct {
 	Image
-	Version   string // empty where the program is not stamped
-	Index     v1.ImageIndex
-	Platforms []Platform
+	Version, Revision string // empty if the program records none
+	Index             v1.ImageIndex
+	Platforms         []Platform
 }
 
 // Platform is an image for one platform, and the artifact that describes it.
 type Platform struct {
-	Architecture string
-	Image        v1.Image
-	SBOM         v1.Image
-	Size         int64 // of the image in a registry, without its SBOM
+	System
+	Image v1.Image
+	SBOM  v1.Image
+	Size  int64 // of the image in a registry, without its SBOM
 }
 
 // Build compiles an image's program, and makes the image.
@@ -55,97 +52,108 @@ func (i Image) Build(ctx context.Context, o Options) (*Built, error) {
 	if err != nil {
 		return nil, fmt.Errorf("making a folder for programs: %w", err)
 	}
-	defer os.RemoveAll(work) //nolint:errcheck // a folder for temporary files; the images hold what they need of it
-	b := &Built{Image: i}
-	b.Index = mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
-	var labels map[string]string
-	for _, arch := range o.Architectures {
-		p, info, err := i.platform(ctx, o, arch, work)
-		if err != nil {
-			return nil, fmt.Errorf("building the image %s for linux/%s: %w", i.Name, arch, err)
+	defer os.RemoveAll(work) //nolint:errcheck // temporary files
+	b := &Built{Image: i, Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex)}
+	for _, s := range o.Systems {
+		if s.OS != "linux" {
+			continue
 		}
-		b.Platforms = append(b.Platforms, p)
-		b.Version = info.Version
-		labels = i.labels(info, o.created(info))
-		b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
-			Add: p.Image, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
-		})
+		t := Target{Root: o.Root, Name: i.Name, System: s, Link: o.Link}
+		if err := b.add(ctx, t, o.Created, filepath.Join(work, s.Arch)); err != nil {
+			return nil, fmt.Errorf("building the image %s for %s: %w", i.Name, s, err)
+		}
 	}
-	b.Index = mutate.Annotations(b.Index, labels).(v1.ImageIndex)
 	return b, nil
 }
 
-func (o Options) created(info program.Info) time.Time {
-	if !o.Created.IsZero() {
-		return o.Created
+// add adds the image of a target, whose program it compiles into a file.
+func (b *Built) add(ctx context.Context, t Target, created time.Time, file string) error {
+	p, err := t.Build(ctx, file)
+	if err != nil {
+		return err
 	}
-	if !info.Time.IsZero() {
-		return info.Time
+	notice, err := t.Notice(ctx)
+	if err != nil {
+		return err
 	}
-	return time.Unix(0, 0)
+	if created.IsZero() {
+		created = p.Time
+	}
+	labels := b.labels(p, created)
+	img, err := b.assemble(p, notice, labels, v1.Time{Time: created.UTC()})
+	if err != nil {
+		return err
+	}
+	document, err := p.SBOM(created, certificatesPackage())
+	if err != nil {
+		return err
+	}
+	sbom, err := oci.Attach(document, sbomType, img, created)
+	if err != nil {
+		return err
+	}
+	m, err := img.Manifest()
+	if err != nil {
+		return err
+	}
+	size := m.Config.Size + m.Layers[0].Size
+	if size > b.MaxSize {
+		return fmt.Errorf("it has %.1f MB, and may have %d: look at what was linked since, or raise its limit in "+
+			"images/images.go", float64(size)/1e6, b.MaxSize/1e6)
+	}
+	b.Version, b.Revision = p.Version, p.Revision
+	b.Platforms = append(b.Platforms, Platform{t.System, img, sbom, size})
+	b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
+		Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: t.OS, Architecture: t.Arch}},
+	})
+	b.Index = mutate.Annotations(b.Index, labels).(v1.ImageIndex)
+	return nil
 }
 
-func (i Image) platform(ctx context.Context, o Options, arch, work string) (Platform, program.Info, error) {
-	target := program.Target{
-		Root: filepath.Join(o.Root, i.Module), Package: "./cmd/" + i.Name, OS: "linux", Arch: arch,
-		Unstamped: o.Unstamped, Link: o.Link,
+// labels are the origin of an image, without what its program does not record.
+func (i Image) labels(p Program, created time.Time) map[string]string {
+	source := "https://" + p.Main.Path
+	const prefix = "org.opencontainers.image."
+	labels := map[string]string{
+		prefix + "title":         i.Name,
+		prefix + "description":   i.Description,
+		prefix + "source":        source,
+		prefix + "documentation": source + "/blob/main/docs/images.md",
+		prefix + "licenses":      License,
+		prefix + "created":       created.UTC().Format(time.RFC3339),
+		prefix + "version":       p.Version,
+		prefix + "revision":      p.Revision,
 	}
-	file := filepath.Join(work, i.Name+"-"+arch)
-	if err := target.Build(ctx, file); err != nil {
-		return Platform{}, program.Info{}, err
-	}
-	info, err := program.Read(file)
-	if err != nil {
-		return Platform{}, info, err
-	}
-	licenses, err := notice.Of(ctx, target)
-	if err != nil {
-		return Platform{}, info, fmt.Errorf("collecting licences: %w", err)
-	}
-	files, err := i.files(o.Root, file, licenses+certificates.Notice())
-	if err != nil {
-		return Platform{}, info, err
-	}
-	p := Platform{Architecture: arch}
-	if p.Image, err = i.assemble(ctx, arch, files, i.labels(info, o.created(info)), o.created(info)); err != nil {
-		return p, info, err
-	}
-	document, err := sbom.Of(info, License, "linux/"+arch, o.created(info), sbom.Beside{
-		Name: "ca-certificates", Version: certificates.Version, License: "MPL-2.0",
-		Source: "Mozilla's root certificates in " + certificates.Path + ", as the Go module " + certificates.Module +
-			" has them",
-	})
-	if err != nil {
-		return p, info, err
-	}
-	if p.SBOM, err = attach(document, p.Image, o.created(info)); err != nil {
-		return p, info, fmt.Errorf("attaching the SBOM: %w", err)
-	}
-	p.Size, err = size(p.Image)
-	return p, info, err
+	maps.DeleteFunc(labels, func(_, value string) bool { return value == "" })
+	return labels
 }
 
 // assemble makes an image of one layer, since its files change together.
-func (i Image) assemble(
-	ctx context.Context, arch string, files []layer.Entry, labels map[string]string, created time.Time,
-) (v1.Image, error) {
+func (i Image) assemble(p Program, notice string, labels map[string]string, created v1.Time) (v1.Image, error) {
+	files := i.files(p, notice)
 	content, err := tarball.LayerFromOpener(
-		func() (io.ReadCloser, error) { return layer.Stream(ctx, files), nil },
+		func() (io.ReadCloser, error) { return layer.Stream(files), nil },
 		tarball.WithMediaType(types.OCILayer), tarball.WithCompressionLevel(gzip.DefaultCompression),
 		tarball.WithCompressedCaching)
 	if err != nil {
 		return nil, err
 	}
 	base := mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON)
-	at := v1.Time{Time: created.UTC()}
 	img, err := mutate.ConfigFile(base, &v1.ConfigFile{
-		OS: "linux", Architecture: arch, Created: at, RootFS: v1.RootFS{Type: "layers"}, Config: i.config(labels),
+		OS: p.OS, Architecture: p.Arch, Created: created, RootFS: v1.RootFS{Type: "layers"},
+		Config: v1.Config{
+			User:       User,
+			Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
+			Entrypoint: []string{files[0].Path},
+			Cmd:        i.Command,
+			Labels:     labels,
+		},
 	})
 	if err != nil {
 		return nil, err
 	}
 	img, err = mutate.Append(img, mutate.Addendum{
-		Layer: content, History: v1.History{Created: at, CreatedBy: "images/build"},
+		Layer: content, History: v1.History{Created: created, CreatedBy: "images/build"},
 	})
 	if err != nil {
 		return nil, err
@@ -153,35 +161,11 @@ func (i Image) assemble(
 	return plain{mutate.Annotations(img, labels).(v1.Image)}, nil
 }
 
-// plain is an image that an index does not call an artifact: the library would, by the type of its configuration.
+// plain is an image without an artifact type. The library would derive one from the configuration's media type.
 type plain struct{ v1.Image }
 
-// ArtifactType is what the library asks for.
+// ArtifactType implements an interface of the library.
 func (plain) ArtifactType() (string, error) { return "", nil }
 
-// size is what a registry keeps of an image.
-func size(img v1.Image) (int64, error) {
-	m, err := img.Manifest()
-	if err != nil {
-		return 0, err
-	}
-	total := m.Config.Size
-	for _, l := range m.Layers {
-		total += l.Size
-	}
-	return total, nil
-}
-
-// Check returns an error where an image is larger than it may be.
-func (b *Built) Check() error {
-	for _, p := range b.Platforms {
-		if p.Size > b.MaxSize {
-			return fmt.Errorf("the image %s for linux/%s has %.1f MB, and may have %d: look at what was linked since, "+
-				"or raise its limit in images/images.go", b.Name, p.Architecture, float64(p.Size)/1e6, b.MaxSize/1e6)
-		}
-	}
-	return nil
-}
-
-// Tag is the version as a tag can say it, or dev.
+// Tag is the version in the characters of a tag, or dev.
 func (b *Built) Tag() string { return cmp.Or(strings.ReplaceAll(b.Version, "+", "_"), "dev") }

@@ -1,98 +1,83 @@
-// Package images makes the container images of this repository's programs: without a container engine, a base image or
-// a registry, from static programs and a few files. One commit gives the same digests on every machine, for one version
-// of Go. Package push takes them to a registry.
+// Package images makes the container images of this repository's programs without a container engine, a base image or a
+// registry, from static programs and a few files. One commit gives the same digests on every machine with the same
+// version of Go. Command release writes and pushes them.
 package images
 
 import (
 	_ "embed"
+	"encoding/pem"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
+	spdx "github.com/spdx/tools-golang/spdx/v2/v2_3"
+	"golang.org/x/crypto/x509roots/fallback/bundle"
 
-	"github.com/tegen-dev/tegen/images/certificates"
 	"github.com/tegen-dev/tegen/images/layer"
-	"github.com/tegen-dev/tegen/images/program"
 )
 
-// Image is what sets one of the images apart.
+// Image is the definition of one image.
 type Image struct {
 	Name        string // of the image, and of its program in ./cmd
-	Module      string // folder of its module, empty for the repository itself
 	Description string
-	Command     []string // arguments of the program where whoever starts it gives none
+	Command     []string // default arguments of the program
 	MaxSize     int64    // in bytes, compressed, for one platform
-	plugin      bool     // it is a plugin of Argo CD too
 }
 
-// plugin is the configuration of the plugin, and pluginPath where Argo CD's server of plugins looks for it.
+func (i Image) String() string { return i.Name }
+
+// plugin configures tegen as a plugin of Argo CD, whose plugin server reads it from pluginPath.
 //
 //go:embed plugin.yaml
 var plugin string
 
 const pluginPath = "/home/argocd/cmp-server/config/plugin.yaml"
 
-// All returns the images.
+// All returns the images, with tegen last, since a release of tegen names the others by digest.
 func All() []Image {
 	return []Image{
 		{
-			Name:        "tegen",
-			Description: "Renders training jobs into Kubernetes manifests: CLI, KRM function and Argo CD plugin",
-			Command:     []string{"fn"}, // kustomize and kpt give a function no arguments
-			MaxSize:     40e6,
-			plugin:      true,
-		},
-		{
 			Name:        "tegen-rendezvous",
-			Module:      "rendezvous",
 			Description: "Serves the rendezvous of torchrun's workers, and brings them a proxy",
 			MaxSize:     40e6,
 		},
 		{
 			Name:        "tegen-scheduler",
-			Module:      "scheduler",
 			Description: "kube-scheduler with plugins that place all pods of a gang or none",
 			MaxSize:     60e6,
+		},
+		{
+			Name:        "tegen",
+			Description: "Renders training jobs into Kubernetes manifests: CLI, KRM function and Argo CD plugin",
+			Command:     []string{"fn"}, // kustomize and kpt give a function no arguments
+			MaxSize:     40e6,
 		},
 	}
 }
 
-// Named returns the images of these names, with commas between them; all without names.
-func Named(names string) ([]Image, error) {
-	all := All()
-	if names == "" {
-		return all, nil
-	}
-	var chosen []Image
-	for name := range strings.SplitSeq(names, ",") {
-		n := slices.IndexFunc(all, func(i Image) bool { return i.Name == name })
-		if n < 0 {
-			return nil, fmt.Errorf("there is no image %q: there are tegen, tegen-rendezvous and tegen-scheduler", name)
+// Choose returns the elements with these names, or all if there are no names. Commas or spaces separate names.
+func Choose[T fmt.Stringer](kind, names string, all []T) ([]T, error) {
+	wanted := strings.FieldsFunc(names, func(r rune) bool { return r == ',' || r == ' ' })
+	for _, name := range wanted {
+		if !slices.ContainsFunc(all, func(t T) bool { return t.String() == name }) {
+			return nil, fmt.Errorf("there is no %s %q: choose from %v", kind, name, all)
 		}
-		chosen = append(chosen, all[n])
 	}
-	return chosen, nil
+	return slices.DeleteFunc(slices.Clone(all), func(t T) bool {
+		return len(wanted) > 0 && !slices.Contains(wanted, t.String())
+	}), nil
 }
 
-// Architectures are those of Linux that images are made for.
-func Architectures() []string { return []string{"amd64", "arm64"} }
-
-// User is who the programs run as.
+// User runs the programs.
 const User = "65534:65534"
 
-// License is that of this repository, as SPDX calls it.
+// License is that of this repository, by its SPDX identifier.
 const License = "Apache-2.0"
 
-// Program is where an image has its program.
-func (i Image) Program() string { return "/usr/local/bin/" + i.Name }
-
-// users are those that something asks for by name: kustomize and kpt run functions as nobody, and an Argo CD sidecar
-// runs as 999. Neither home can be written to, so that nothing put there is taken for somebody's credentials.
+// users are those that other programs use by name: kustomize and kpt run functions as nobody, and an Argo CD sidecar
+// runs as 999. Their home folders are read-only, so that no file there can pass for credentials.
 const users = `root:x:0:0:root:/root:/sbin/nologin
 argocd:x:999:999:Argo CD:/home/argocd:/sbin/nologin
 nobody:x:65534:65534:nobody:/:/sbin/nologin
@@ -103,55 +88,51 @@ argocd:x:999:
 nobody:x:65534:
 `
 
-// files are those of an image: its program, in a file of this machine, and the licences of all that is in it.
-func (i Image) files(root, file, notice string) ([]layer.Entry, error) {
-	license, err := os.ReadFile(filepath.Join(root, "LICENSE"))
-	if err != nil {
-		return nil, err
+// The root certificates are Mozilla's, as the Go project publishes them in a module. go.sum pins them, so that they are
+// the same on every machine and need no network. A test compares the version with go.mod.
+const (
+	CertificatesModule  = "golang.org/x/crypto/x509roots/fallback"
+	CertificatesVersion = "v0.0.0-20261030153154-30a33513ff6d"
+
+	certificatesPath   = "/etc/ssl/certs/ca-certificates.crt" // where Go and others look for them
+	certificatesNotice = "==== " + certificatesPath + "\n\nThe root certificates of Mozilla, as " + CertificatesModule +
+		" " + CertificatesVersion + " has them. They are\n" +
+		"under the Mozilla Public License 2.0, https://mozilla.org/MPL/2.0/. Their source is certdata.txt of NSS,\n" +
+		"https://hg.mozilla.org/projects/nss/file/tip/lib/ckfw/builtins/certdata.txt.\n\n"
+)
+
+// certificates leaves out those that Mozilla trusts under conditions, which a file cannot express.
+func certificates() (all string) {
+	for root := range bundle.Roots() {
+		if root.Constraint == nil {
+			all += string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}))
+		}
 	}
+	return all
+}
+
+// certificatesPackage describes the certificates in an SBOM.
+func certificatesPackage() *spdx.Package {
+	return &spdx.Package{
+		PackageName: "ca-certificates", PackageVersion: CertificatesVersion, PrimaryPackagePurpose: "OTHER",
+		PackageDownloadLocation: unknown, PackageLicenseDeclared: "MPL-2.0", PackageSourceInfo: "Mozilla's root " +
+			"certificates in " + certificatesPath + ", as the Go module " + CertificatesModule + " has them",
+	}
+}
+
+// files are those of an image: its program, the licences, and what programs expect of a system.
+func (i Image) files(p Program, notice string) []layer.Entry {
 	files := []layer.Entry{
-		{Path: i.Program(), Mode: 0o755, Source: file},
-		layer.File("/LICENSE", 0o644, string(license)),
-		layer.File("/NOTICE", 0o644, notice),
+		{Path: "/usr/local/bin/" + i.Name, Mode: 0o755, Source: p.File},
+		{Path: "/LICENSE", Mode: 0o644, Source: filepath.Join(p.Root, "LICENSE")},
+		layer.File("/NOTICE", 0o644, notice+certificatesNotice),
 		layer.File("/etc/passwd", 0o644, users),
 		layer.File("/etc/group", 0o644, groups),
-		layer.File(certificates.Path, 0o644, string(certificates.PEM())),
+		layer.File(certificatesPath, 0o644, certificates()),
 		{Path: "/tmp", Mode: fs.ModeDir | fs.ModeSticky | 0o777},
 	}
-	if i.plugin {
+	if i.Name == "tegen" {
 		files = append(files, layer.File(pluginPath, 0o644, plugin))
 	}
-	return layer.WithFolders(files), nil
-}
-
-// config says how a container starts.
-func (i Image) config(labels map[string]string) v1.Config {
-	return v1.Config{
-		User:       User,
-		Env:        []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
-		Entrypoint: []string{i.Program()},
-		Cmd:        i.Command,
-		Labels:     labels,
-	}
-}
-
-// labels say where an image is from. What nobody knows is left out.
-func (i Image) labels(info program.Info, created time.Time) map[string]string {
-	source := "https://" + info.Main.Path
-	const prefix = "org.opencontainers.image."
-	labels := map[string]string{
-		prefix + "title":         i.Name,
-		prefix + "description":   i.Description,
-		prefix + "source":        source,
-		prefix + "documentation": source + "/blob/main/docs/images.md",
-		prefix + "licenses":      License,
-		prefix + "created":       created.UTC().Format(time.RFC3339),
-	}
-	if info.Version != "" {
-		labels[prefix+"version"] = info.Version
-	}
-	if info.Revision != "" {
-		labels[prefix+"revision"] = info.Revision
-	}
-	return labels
+	return layer.WithFolders(files)
 }

@@ -2,179 +2,152 @@ package main
 
 import (
 	"archive/zip"
-	"bufio"
+	"bytes"
 	"cmp"
 	"compress/gzip"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
+	"time"
 
 	"github.com/tegen-dev/tegen/images"
 	"github.com/tegen-dev/tegen/images/layer"
-	"github.com/tegen-dev/tegen/images/notice"
-	"github.com/tegen-dev/tegen/images/program"
-	"github.com/tegen-dev/tegen/images/sbom"
 )
 
-// writeArchives writes an archive of each program for each platform, and an SBOM beside it.
+// writeArchives writes an archive of each program for each platform with an SBOM beside it, and the schema's.
+// tegen-scheduler runs in a cluster, from its image.
 func (r *release) writeArchives(ctx context.Context) error {
-	for _, name := range programs() {
-		completions, err := r.completions(ctx, name)
+	for _, name := range []string{"tegen", "tegen-rendezvous"} {
+		generated, err := r.generated(ctx, name)
 		if err != nil {
 			return err
 		}
-		pages, err := r.manual(ctx, name)
-		if err != nil {
-			return err
-		}
-		for _, p := range r.platforms {
-			if err := r.writeArchive(ctx, name, p, slices.Concat(completions, pages)); err != nil {
-				return fmt.Errorf("archiving %s for %s: %w", name, p, err)
+		for _, s := range r.systems {
+			if err := r.writeArchive(ctx, name, s, generated); err != nil {
+				return fmt.Errorf("archiving %s for %s: %w", name, s, err)
 			}
 		}
 	}
-	return nil
+	p, err := r.build(ctx, "tegen", r.systems[0])
+	if err != nil {
+		return err
+	}
+	files, err := moduleFiles(r.root)
+	if err != nil {
+		return err
+	}
+	module, err := zipped(files, p.Time)
+	return cmp.Or(err, r.writeFile("tegen-schema-"+r.version+".zip", module))
 }
 
-// completions are the files by which shells complete a program's arguments, which are the same on every platform.
-func (r *release) completions(ctx context.Context, name string) (files []layer.Entry, err error) {
+// generated are the shell completions and manual pages of a program, which are the same on every platform.
+func (r *release) generated(ctx context.Context, name string) (files []layer.Entry, err error) {
 	for _, c := range []struct{ shell, file string }{
-		{"bash", name + ".bash"},
-		{"zsh", "_" + name},
-		{"fish", name + ".fish"},
-		{"powershell", name + ".ps1"},
+		{"bash", name + ".bash"}, {"zsh", "_" + name}, {"fish", name + ".fish"}, {"powershell", name + ".ps1"},
 	} {
 		script, err := r.call(ctx, name, "completion", c.shell)
 		if err != nil {
 			return nil, err
 		}
-		files = append(files, layer.File("/completions/"+c.file, 0o644, string(script)))
+		files = append(files, layer.File("/completions/"+c.file, 0o644, script))
 	}
-	return files, nil
-}
-
-// manual are the manual pages of a program and its commands.
-func (r *release) manual(ctx context.Context, name string) (files []layer.Entry, err error) {
 	dir := filepath.Join(r.work, name+"-man1")
 	if _, err := r.call(ctx, name, "man", dir); err != nil {
 		return nil, err
 	}
 	pages, err := os.ReadDir(dir)
-	if err != nil {
-		return nil, fmt.Errorf("reading the manual pages of %s: %w", name, err)
-	}
 	for _, page := range pages {
-		text, err := os.ReadFile(filepath.Join(dir, page.Name()))
-		if err != nil {
-			return nil, err
-		}
-		files = append(files, layer.File("/man/man1/"+page.Name(), 0o644, string(text)))
+		files = append(files, layer.Entry{
+			Path: "/man/man1/" + page.Name(), Mode: 0o644, Source: filepath.Join(dir, page.Name()),
+		})
 	}
-	return files, nil
+	return files, err
 }
 
-func (r *release) writeArchive(ctx context.Context, name string, p platform, made []layer.Entry) error {
-	file, err := r.build(ctx, name, p)
+func (r *release) writeArchive(ctx context.Context, name string, s images.System, generated []layer.Entry) error {
+	p, err := r.build(ctx, name, s)
 	if err != nil {
 		return err
 	}
-	info, err := program.Read(file)
+	notice, err := p.Notice(ctx)
 	if err != nil {
 		return err
 	}
-	if info.Revision != r.commit || info.Version != r.version {
-		return fmt.Errorf("the program calls itself %q of the commit %q, not %s of %s", info.Version, info.Revision,
-			r.version, r.commit)
+	base := fmt.Sprintf("%s-%s-%s-%s", name, r.version, s.OS, s.Arch)
+	file, suffix, pack := "/"+name, ".tar.gz", zippedTar
+	if s.OS == "windows" {
+		file, suffix, pack = file+".exe", ".zip", zipped
 	}
-	r.golang, r.time = info.GoVersion, info.Time
-	files, err := r.archived(ctx, name, p, file)
-	if err != nil {
-		return err
-	}
-	base := fmt.Sprintf("%s-%s-%s-%s", name, r.version, p.system, p.arch)
-	files = layer.WithFolders(append(files, made...))
-	for n := range files {
-		files[n].Path, files[n].Time = "/"+base+files[n].Path, info.Time
-	}
-	files = append(files, layer.Entry{Path: "/" + base, Mode: os.ModeDir | 0o755, Time: info.Time})
-	if p.system == "windows" {
-		err = r.create(base+".zip", func(w io.Writer) error { return writeZip(w, files) })
-	} else {
-		err = r.create(base+".tar.gz", func(w io.Writer) error { return writeTar(ctx, w, files) })
-	}
-	if err != nil {
-		return err
-	}
-	document, err := sbom.Of(info, images.License, p.String(), info.Time)
-	if err != nil {
-		return err
-	}
-	if err := r.writeFile(base+".spdx.json", document); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(r.stdout, "archive %s\n", base)
-	return err
-}
-
-// archived are the files of an archive: the program, what must come with it, and what is good to have.
-func (r *release) archived(ctx context.Context, name string, p platform, file string) ([]layer.Entry, error) {
-	licenses, err := notice.Of(ctx, r.target(name, p))
-	if err != nil {
-		return nil, fmt.Errorf("collecting licences: %w", err)
-	}
-	executable := "/" + name
-	if p.system == "windows" {
-		executable += ".exe"
-	}
-	return []layer.Entry{
-		{Path: executable, Mode: 0o755, Source: file},
+	files := append([]layer.Entry{
+		{Path: file, Mode: 0o755, Source: p.File},
 		{Path: "/LICENSE", Mode: 0o644, Source: filepath.Join(r.root, "LICENSE")},
-		layer.File("/NOTICE", 0o644, licenses),
+		layer.File("/NOTICE", 0o644, notice),
 		{Path: "/README.md", Mode: 0o644, Source: filepath.Join(r.root, "README.md")},
-	}, nil
-}
-
-// create writes a file of the release piece by piece.
-func (r *release) create(name string, write func(io.Writer) error) error {
-	file, err := os.Create(filepath.Join(r.dir, name))
+	}, generated...)
+	for n := range files {
+		files[n].Path = "/" + base + files[n].Path
+	}
+	archive, err := pack(files, p.Time)
 	if err != nil {
 		return err
 	}
-	buffer := bufio.NewWriterSize(file, 1<<20)
-	return cmp.Or(write(buffer), buffer.Flush(), file.Close())
+	document, err := p.SBOM(p.Time)
+	if err != nil {
+		return err
+	}
+	r.progress.Print("archive ", base)
+	return cmp.Or(r.writeFile(base+suffix, archive), r.writeFile(base+".spdx.json", string(document)))
 }
 
-func writeTar(ctx context.Context, w io.Writer, files []layer.Entry) error {
-	compressed := gzip.NewWriter(w) // whose header has neither name nor time
-	return cmp.Or(layer.Write(ctx, compressed, files), compressed.Close())
+func zippedTar(files []layer.Entry, at time.Time) (string, error) {
+	files = layer.WithFolders(files)
+	for n := range files {
+		files[n].Time = at
+	}
+	var out bytes.Buffer
+	compressed := gzip.NewWriter(&out) // its header has neither name nor time
+	err := cmp.Or(layer.Write(compressed, files), compressed.Close())
+	return out.String(), err
 }
 
-// writeZip writes what Windows unpacks by itself. A zip file needs no folders of their own.
-func writeZip(w io.Writer, files []layer.Entry) error {
-	archive := zip.NewWriter(w)
+// zipped returns an archive that Windows unpacks without other programs. It needs no folders of its own.
+func zipped(files []layer.Entry, at time.Time) (string, error) {
+	var out bytes.Buffer
+	archive := zip.NewWriter(&out)
 	for _, f := range files {
-		if f.Mode.IsDir() {
-			continue
-		}
-		header := &zip.FileHeader{Name: strings.TrimPrefix(f.Path, "/"), Method: zip.Deflate, Modified: f.Time.UTC()}
+		header := &zip.FileHeader{Name: strings.TrimPrefix(f.Path, "/"), Method: zip.Deflate, Modified: at.UTC()}
 		header.SetMode(f.Mode)
 		to, err := archive.CreateHeader(header)
 		if err != nil {
-			return err
+			return "", err
 		}
-		data := f.Data
-		if f.Source != "" {
-			if data, err = os.ReadFile(f.Source); err != nil {
-				return err
-			}
+		data, err := f.Content()
+		if err != nil {
+			return "", err
 		}
 		if _, err := to.Write(data); err != nil {
-			return err
+			return "", err
 		}
 	}
-	return archive.Close()
+	err := archive.Close()
+	return out.String(), err
+}
+
+// moduleFiles are the files of the CUE module tegen.dev/schema, in the form in which registries of modules have it.
+func moduleFiles(root string) ([]layer.Entry, error) {
+	schema := filepath.Join(root, "schema")
+	definitions, err := filepath.Glob(filepath.Join(schema, "*.cue"))
+	if err != nil || len(definitions) == 0 {
+		return nil, fmt.Errorf("the schema has no CUE files: %w", err)
+	}
+	files := []layer.Entry{
+		{Path: "/cue.mod/module.cue", Mode: 0o644, Source: filepath.Join(schema, "cue.mod", "module.cue")},
+		{Path: "/LICENSE", Mode: 0o644, Source: filepath.Join(root, "LICENSE")},
+	}
+	for _, name := range definitions {
+		files = append(files, layer.Entry{Path: "/" + filepath.Base(name), Mode: 0o644, Source: name})
+	}
+	return files, nil
 }

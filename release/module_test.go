@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -17,8 +16,6 @@ import (
 	"cuelang.org/go/mod/modregistrytest"
 	"cuelang.org/go/mod/module"
 	"cuelang.org/go/mod/modzip"
-
-	"github.com/tegen-dev/tegen/images/program"
 )
 
 // usersJobs is the file of docs/cue.md that imports the module.
@@ -39,21 +36,17 @@ func usersJobs(t *testing.T) string {
 // unpackedModule writes the release's archive of the schema, checks it as a registry does, and unpacks it.
 func unpackedModule(t *testing.T) string {
 	t.Helper()
-	root, err := program.Root(t.Context())
+	files, err := moduleFiles("..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	files, err := moduleFiles(root, time.Unix(1767323045, 0))
+	archive, err := zipped(files, time.Unix(1767323045, 0))
 	if err != nil {
-		t.Fatal(err)
-	}
-	var archive bytes.Buffer
-	if err := writeZip(&archive, files); err != nil {
 		t.Fatal(err)
 	}
 	version := module.MustNewVersion("tegen.dev/schema@v1", "v1.2.3")
 	file := filepath.Join(t.TempDir(), "schema.zip")
-	write(t, file, archive.String())
+	write(t, file, archive)
 	dir := filepath.Join(t.TempDir(), "schema")
 	if err := modzip.Unzip(dir, version, file); err != nil {
 		t.Fatal(err)

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,26 +12,7 @@ import (
 	"time"
 
 	"github.com/tegen-dev/tegen/images"
-	"github.com/tegen-dev/tegen/images/program"
 )
-
-// platform is what a program is compiled for.
-type platform struct{ system, arch string }
-
-func (p platform) String() string { return p.system + "/" + p.arch }
-
-// options say what is released.
-type options struct {
-	root      string // of the repository
-	out       string
-	version   string // "": what the programs record
-	registry  string
-	platforms []platform
-	images    []images.Image
-}
-
-// programs are those of the archives. tegen-scheduler runs in a cluster, from its image.
-func programs() []string { return []string{"tegen", "tegen-rendezvous"} }
 
 // linked are the variables in which tegen has the names of its companions' images.
 var linked = map[string]string{
@@ -44,50 +23,46 @@ var linked = map[string]string{
 // release is one in the making.
 type release struct {
 	options
-	commit string
-	dir    string            // what is released
-	work   string            // programs, while it is made
-	link   map[string]string // what is linked into tegen
-	pushed []image
-	golang string    // the version of Go that the programs are compiled with
-	time   time.Time // of the commit
-	stdout io.Writer
+	version, commit string            // as the first program records them
+	work            string            // folder of programs
+	link            map[string]string // into tegen
+	pushed          []image
+	programs        map[string]images.Program // by name and system
 }
 
-// image is the name that an image will have where it is pushed to.
-type image struct{ repository, tag, digest string }
-
-// String is by which an image is pulled: the digest counts, the tag is for people.
-func (i image) String() string { return i.repository + ":" + i.tag + "@" + i.digest }
-
-// make writes the release, all of it or nothing.
-func (o options) make(ctx context.Context, stdout io.Writer) error {
-	commit, err := o.checkCommit(ctx)
+// makeRelease makes a release, all of it or nothing.
+func (o *options) makeRelease(ctx context.Context) error {
+	work, err := os.MkdirTemp("", "tegen-release-")
 	if err != nil {
-		return err
-	}
-	r := &release{options: o, commit: commit, link: map[string]string{}, stdout: stdout}
-	if r.work, err = os.MkdirTemp("", "tegen-release-"); err != nil {
 		return fmt.Errorf("making a folder for programs: %w", err)
 	}
-	defer os.RemoveAll(r.work) //nolint:errcheck // a folder for temporary files; the release holds what it needs of it
-	if err := os.MkdirAll(filepath.Dir(o.out), 0o755); err != nil {
+	r := &release{
+		options: *o, work: work, version: o.tag, link: map[string]string{}, programs: map[string]images.Program{},
+	}
+	r.created = time.Time{}    // a release depends on the commit alone
+	defer os.RemoveAll(r.work) //nolint:errcheck // temporary files
+	if err := os.MkdirAll(filepath.Dir(o.dir), 0o755); err != nil {
 		return fmt.Errorf("making the folder of the release: %w", err)
 	}
-	if err := images.Replace(o.out, func(dir string) error { return r.write(ctx, dir) }); err != nil {
+	if err := images.Replace(o.dir, func(dir string) error { return r.write(ctx, dir) }); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "%s is tegen %s; push its images: make push-release REGISTRY=%s\n", o.out, r.version,
-		o.registry)
-	return err
+	o.progress.Printf("%s is tegen %s; push its images: make push-release REGISTRY=%s", o.dir, r.version, o.registry)
+	return nil
+}
+
+// git runs a command that reads.
+func (o *options) git(ctx context.Context, args ...string) (string, error) {
+	cmd := exec.CommandContext(ctx, "git", append([]string{"-C", o.root}, args...)...)
+	cmd.Env = append(os.Environ(), "LC_ALL=C", "GIT_OPTIONAL_LOCKS=0")
+	return images.Output(cmd)
 }
 
 // write makes the parts, each of which may need those before.
 func (r *release) write(ctx context.Context, dir string) error {
 	r.dir = dir
 	for _, part := range []func(context.Context) error{
-		r.writeImages, r.writeArchives, r.writeModule, r.writeManifests, r.writeNotes, r.writeProvenance,
-		r.writeChecksums,
+		r.writeImages, r.writeArchives, r.writeManifests, r.writeNotes, r.writeProvenance, r.writeChecksums,
 	} {
 		if err := part(ctx); err != nil {
 			return err
@@ -96,97 +71,65 @@ func (r *release) write(ctx context.Context, dir string) error {
 	return nil
 }
 
-// writeImages builds those of tegen's companions first, since tegen names them.
+// writeImages builds the images of tegen's companions before tegen's, which names them.
 func (r *release) writeImages(ctx context.Context) error {
-	o := images.Options{Root: r.root}
-	for _, p := range r.platforms {
-		if p.system == "linux" {
-			o.Architectures = append(o.Architectures, p.arch)
+	for _, i := range r.images {
+		named, b, err := r.writeImage(ctx, i, filepath.Join(r.dir, "images"), r.link)
+		if err != nil {
+			return err
 		}
-	}
-	for _, companion := range []bool{true, false} {
-		for _, i := range r.images {
-			if variable := linked[i.Name]; (variable != "") == companion {
-				if err := r.writeImage(ctx, i, o, variable); err != nil {
-					return err
-				}
-			}
+		if err := r.check(i.Name, b.Version, b.Revision); err != nil {
+			return err
 		}
-		o.Link = r.link
+		r.pushed = append(r.pushed, named)
+		if variable := linked[i.Name]; variable != "" {
+			r.link[variable] = named.String()
+		}
 	}
 	return nil
 }
 
-func (r *release) writeImage(ctx context.Context, i images.Image, o images.Options, variable string) error {
-	b, err := i.Build(ctx, o)
-	if err == nil {
-		err = b.Check()
+// check compares what a program records with the release. The go command records no commit outside of a clone, and
+// adds +dirty to the version if files differ from the commit.
+func (r *release) check(name, version, commit string) error {
+	r.version, r.commit = cmp.Or(r.version, version), cmp.Or(r.commit, commit)
+	if version == "" || version != r.version || commit != r.commit || strings.HasSuffix(version, "+dirty") {
+		return fmt.Errorf("%s has the version %q of the commit %q, not %q of %q: release from a clone, not a "+
+			"worktree, with nothing uncommitted; a release v1.2.3 needs the tags v1.2.3, rendezvous/v1.2.3 and "+
+			"scheduler/v1.2.3",
+			name, version, commit, r.version, r.commit)
 	}
-	if err != nil {
-		return err
-	}
-	if r.version == "" {
-		r.version = b.Version
-	}
-	if b.Version != r.version {
-		return fmt.Errorf("the program in the image %s calls itself %q, not %s", i.Name, b.Version, r.version)
-	}
-	reference, err := images.Reference(r.registry, i.Name, b.Tag())
-	if err != nil {
-		return err
-	}
-	digest, err := b.Index.Digest()
-	if err != nil {
-		return err
-	}
-	named := image{reference.Context().Name(), reference.TagStr(), digest.String()}
-	r.pushed = append(r.pushed, named)
-	if variable != "" {
-		r.link[variable] = named.String()
-	}
-	if err := b.Write(filepath.Join(r.dir, "images"), reference); err != nil {
-		return err
-	}
-	_, err = fmt.Fprintf(r.stdout, "image %s\n", named)
-	return err
+	return nil
 }
 
-func (r *release) target(name string, p platform) program.Target {
-	module := strings.TrimPrefix(strings.TrimPrefix(name, "tegen"), "-") // tegen's is the repository itself
-	t := program.Target{Root: filepath.Join(r.root, module), Package: "./cmd/" + name, OS: p.system, Arch: p.arch}
+// build compiles a program once.
+func (r *release) build(ctx context.Context, name string, system images.System) (images.Program, error) {
+	key := name + "-" + system.OS + "-" + system.Arch
+	if p, built := r.programs[key]; built {
+		return p, nil
+	}
+	t := images.Target{Root: r.root, Name: name, System: system}
 	if name == "tegen" {
 		t.Link = r.link
 	}
-	return t
-}
-
-// build compiles a program once, and returns its file.
-func (r *release) build(ctx context.Context, name string, p platform) (string, error) {
-	file := filepath.Join(r.work, name+"-"+p.system+"-"+p.arch)
-	_, err := os.Stat(file)
-	if errors.Is(err, os.ErrNotExist) {
-		err = r.target(name, p).Build(ctx, file)
+	p, err := t.Build(ctx, filepath.Join(r.work, key))
+	if err != nil {
+		return p, err
 	}
-	return file, err
+	r.programs[key] = p
+	return p, r.check(name, p.Version, p.Revision)
 }
 
 // call returns what a program of the release prints on this machine.
-func (r *release) call(ctx context.Context, name string, args ...string) ([]byte, error) {
-	file, err := r.build(ctx, name, platform{runtime.GOOS, runtime.GOARCH})
+func (r *release) call(ctx context.Context, name string, args ...string) (string, error) {
+	p, err := r.build(ctx, name, images.System{OS: runtime.GOOS, Arch: runtime.GOARCH})
 	if err != nil {
-		return nil, err
+		return "", err
 	}
-	cmd := exec.CommandContext(ctx, file, args...)
-	var words bytes.Buffer
-	cmd.Stderr = &words
-	out, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("running %s %q: %w: %s", name, args, err, bytes.TrimSpace(words.Bytes()))
-	}
-	return out, nil
+	return images.Output(exec.CommandContext(ctx, p.File, args...))
 }
 
 // writeFile writes a file of the release.
-func (r *release) writeFile(name string, content []byte) error {
-	return os.WriteFile(filepath.Join(r.dir, name), content, 0o644) //nolint:gosec // everybody may read a release
+func (r *release) writeFile(name, content string) error {
+	return os.WriteFile(filepath.Join(r.dir, name), []byte(content), 0o644) //nolint:gosec // a release is public
 }

@@ -11,6 +11,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"log"
 	"os"
 	"os/exec"
 	"path"
@@ -19,6 +20,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -56,12 +58,12 @@ func sample(t *testing.T) string {
 	run("init", "--quiet", "--initial-branch=main")
 	run("add", ".")
 	run("commit", "--quiet", "--message=Begin")
-	for _, module := range modules() {
+	for _, module := range []string{"", "rendezvous", "scheduler"} {
 		run("tag", path.Join(module, "v1.2.2"))
 	}
 	write(t, filepath.Join(dir, "README.md"), "# tegen, again\n")
 	run("commit", "--quiet", "--all", "--message=Say it again")
-	for _, module := range modules() {
+	for _, module := range []string{"", "rendezvous", "scheduler"} {
 		run("tag", path.Join(module, "v1.2.3"))
 	}
 	return clone(t, dir)
@@ -96,12 +98,13 @@ func write(t *testing.T, name, text string) {
 }
 
 // here is the platform of this machine's architecture that has images.
-func here() platform { return platform{"linux", runtime.GOARCH} }
+func here() images.System { return images.System{OS: "linux", Arch: runtime.GOARCH} }
 
 func sampleOptions(root string) options {
 	return options{
-		root: root, out: filepath.Join(root, "dist", "release"), version: "v1.2.3", registry: "registry.example/acme",
-		platforms: []platform{here(), {"windows", "amd64"}}, images: images.All(),
+		root: root, dir: filepath.Join(root, "dist", "release"), tag: "v1.2.3", registry: "registry.example/acme",
+		systems: []images.System{here(), {OS: "windows", Arch: "amd64"}}, images: images.All(),
+		progress: log.New(io.Discard, "", 0),
 	}
 }
 
@@ -131,7 +134,9 @@ func TestRelease(t *testing.T) {
 	gitIn(t, second, "checkout", "--quiet", "--detach") // as builds do
 	var said bytes.Buffer
 	for _, root := range []string{first, second} {
-		if err := sampleOptions(root).make(t.Context(), &said); err != nil {
+		o := sampleOptions(root)
+		o.progress.SetOutput(&said)
+		if err := o.makeRelease(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -256,7 +261,7 @@ func requireImages(t *testing.T, files map[string]string, said string) {
 		if text := files["install-rendezvous.yaml"]; !strings.Contains(text, name) {
 			t.Errorf("tegen has the images %s, want %s", text, name)
 		}
-		if !strings.Contains(said, "image "+name+"\n") || !strings.Contains(files["NOTES.md"], "`"+name+"`") {
+		if !strings.Contains(said, "image "+name+", ") || !strings.Contains(files["NOTES.md"], "`"+name+"`") {
 			t.Errorf("%s is not in the notes or not in\n%s", name, said)
 		}
 	}
@@ -305,7 +310,7 @@ func requireArchives(t *testing.T, files map[string]string) {
 	}
 }
 
-// TestMakeFails: what cannot be released is refused before anything is compiled, and the last release stays.
+// TestMakeFails: what cannot be released is refused, and the last release stays.
 func TestMakeFails(t *testing.T) {
 	root := sample(t)
 	worktree := filepath.Join(t.TempDir(), "worktree")
@@ -318,25 +323,25 @@ func TestMakeFails(t *testing.T) {
 	for what, c := range map[string]struct {
 		root, version, want string
 	}{
-		"another tag":             {root, "v1.2.2", "the commit has no tag v1.2.2: git tag v1.2.2"},
-		"a worktree":              {worktree, "", "is no clone"},
-		"a change":                {changed, "", "changes that are not committed (M README.md)"},
-		"what does not compile":   {broken, "", "compiling ./cmd/tegen for linux/"},
+		"another tag":             {root, "v1.2.2", `tegen-rendezvous has the version "v1.2.3" of the commit`},
+		"a worktree":              {worktree, "", `has the version "" of the commit ""`},
+		"a change":                {changed, "", "nothing uncommitted"},
+		"what does not compile":   {broken, "", "compiling tegen for linux/"},
 		"a registry of no name":   {root, "v1.2.3", "Acme"},
 		"a folder that is a file": {root, "v1.2.3", "making the folder"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			o := sampleOptions(c.root)
-			o.version = c.version
+			o.tag = c.version
 			switch what {
 			case "a registry of no name":
 				o.registry = "registry.example/Acme"
 			case "a folder that is a file":
-				o.out = filepath.Join(c.root, "README.md", "release")
+				o.dir = filepath.Join(c.root, "README.md", "release")
 			}
 			last := filepath.Join(c.root, "dist", "release", "last")
 			write(t, last, "the last release")
-			err := o.make(t.Context(), io.Discard)
+			err := o.makeRelease(t.Context())
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
@@ -347,23 +352,41 @@ func TestMakeFails(t *testing.T) {
 	}
 }
 
-// TestParse: what is wrong on the command line is said.
-func TestParse(t *testing.T) {
+// TestRunFails: mistakes on the command line are reported before anything is compiled.
+func TestRunFails(t *testing.T) {
 	for want, args := range map[string]string{
-		`no release for "linux/sparc": there are linux/amd64, linux/arm64, darwin/`: "-platforms linux/sparc",
-		"name linux/amd64 or linux/arm64 too":                                       "-platforms darwin/arm64",
-		`there is no image "tegan"`:                                                 "-images tegan",
-		"must have all platforms and images":                                        "-version v1.2.3 -images tegen",
-		"Acme":                                                                      "-registry ghcr.io/Acme",
-		`unknown arguments ["v1.2.3"]`:                                              "v1.2.3",
-		"-nothing":                                                                  "-nothing",
+		`no platform "linux/sparc": choose from [linux/amd64 linux/arm64 darwin/`: "-platforms linux/sparc release",
+		"name linux/amd64 or linux/arm64 too":                                     "-platforms darwin/arm64 release",
+		`no image "tegan": choose from [tegen-rendezvous tegen-scheduler tegen]`:  "-images tegen,tegan images",
+		"must have all platforms and images":                                      "-tag v1.2.3 -images tegen release",
+		"Acme/tegen":                                                              "-registry ghcr.io/Acme images",
+		"v1+dirty":                                                                "-tag v1+dirty images",
+		`unknown arguments ["v1.2.3"]`:                                            "v1.2.3",
+		`unknown arguments ["images" "push"]`:                                     "images push",
+		"-nothing":                                                                "-nothing",
 	} {
-		if _, err := parse(strings.Fields(args)); err == nil || !strings.Contains(err.Error(), want) {
+		err := run(t.Context(), append([]string{"-dir", t.TempDir()}, strings.Fields(args)...), io.Discard)
+		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", args, err, want)
 		}
 	}
-	o, err := parse([]string{"-version", "v1.2.3", "-images", "tegen,tegen-rendezvous,tegen-scheduler"})
-	if err != nil || len(o.platforms) != 6 || len(o.images) != 3 || o.registry != "ghcr.io/tegen-dev" {
+}
+
+// TestParse: without flags, all is made; SOURCE_DATE_EPOCH has seconds since 1970.
+func TestParse(t *testing.T) {
+	var o options
+	if err := o.parse("", "", "1767323045"); err != nil || len(o.systems) != 6 || len(o.images) != 3 ||
+		o.created.UTC().Format(time.RFC3339) != "2026-01-02T03:04:05Z" {
+		t.Errorf("%v, %v", o, err)
+	}
+	for _, epoch := range []string{"noon", "-1"} {
+		if err := o.parse("", "", epoch); err == nil || !strings.Contains(err.Error(), "SOURCE_DATE_EPOCH") {
+			t.Errorf("%q: %v", epoch, err)
+		}
+	}
+	o.created = time.Time{}
+	if err := o.parse("tegen tegen-scheduler", "linux/arm64", ""); err != nil || !o.created.IsZero() ||
+		len(o.images) != 2 || len(o.systems) != 1 {
 		t.Errorf("%v, %v", o, err)
 	}
 }
@@ -376,7 +399,7 @@ func TestModules(t *testing.T) {
 		"example.org/a v1.0.0 h1:Khu2*\n":   "is no sum",
 		"example.org/a v1.0.0/go.mod h1:\n": "",
 	} {
-		_, err := modulesOf([]string{text})
+		err := dependOn(&provenance.Statement{}, text)
 		if (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", text, err, want)
 		}

@@ -1,12 +1,11 @@
-// Package layer writes files as a layer of an image: a tar file that depends on what the files are, and neither on the
-// order in which they were found nor on the clock or the users of the machine.
+// Package layer writes files as a layer of an image: a tar file that depends on the files alone, not on the order in
+// which they were found, the clock or the users of the machine.
 package layer
 
 import (
 	"archive/tar"
 	"bufio"
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"io/fs"
@@ -17,17 +16,17 @@ import (
 	"time"
 )
 
-// Entry is a file, a folder or a symbolic link. All belong to root.
+// Entry is a file, a folder or a symbolic link, owned by root.
 type Entry struct {
 	Path   string // absolute
 	Mode   fs.FileMode
-	Link   string    // what a symbolic link names
-	Time   time.Time // the epoch's start where it is zero
-	Source string    // the file of this machine that holds the content, where Data does not
+	Link   string    // target of a symbolic link
+	Time   time.Time // default: 1970
+	Source string    // file of this machine that holds the content, if Data does not
 	Data   []byte
 }
 
-// Folder returns a folder that everybody may enter.
+// Folder returns a folder that every user may enter.
 func Folder(path string) Entry { return Entry{Path: path, Mode: fs.ModeDir | 0o755} }
 
 // File returns a file with content.
@@ -57,25 +56,21 @@ func WithFolders(entries []Entry) []Entry {
 }
 
 // Stream returns what Write writes, for a reader that may stop early.
-func Stream(ctx context.Context, entries []Entry) io.ReadCloser {
+func Stream(entries []Entry) io.ReadCloser {
 	r, w := io.Pipe()
 	go func() {
 		buffer := bufio.NewWriterSize(w, 1<<20)
-		w.CloseWithError(cmp.Or(Write(ctx, buffer, entries), buffer.Flush()))
+		w.CloseWithError(cmp.Or(Write(buffer, entries), buffer.Flush()))
 	}()
 	return r
 }
 
-// Write writes the entries as a tar file, sorted, so that a folder is before what it holds and equal layers are equal
+// Write writes the entries as a tar file, sorted, so that a folder comes before its files and equal entries give equal
 // bytes.
-func Write(ctx context.Context, to io.Writer, entries []Entry) error {
-	entries = slices.Clone(entries)
-	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
+func Write(to io.Writer, entries []Entry) error {
+	entries = slices.SortedFunc(slices.Values(entries), func(a, b Entry) int { return strings.Compare(a.Path, b.Path) })
 	w := tar.NewWriter(to)
 	for _, e := range entries {
-		if err := context.Cause(ctx); err != nil {
-			return err
-		}
 		if err := e.write(w); err != nil {
 			return fmt.Errorf("adding %s: %w", e.Path, err)
 		}
@@ -84,50 +79,36 @@ func Write(ctx context.Context, to io.Writer, entries []Entry) error {
 }
 
 func (e Entry) write(w *tar.Writer) error {
-	// Setuid programs gain nothing in a pod that may not gain privileges, and are refused by scanners.
+	data, err := e.Content()
+	if err != nil {
+		return err
+	}
 	header := &tar.Header{
-		Name: strings.TrimPrefix(e.Path, "/"), Mode: int64(e.Mode.Perm()), ModTime: time.Unix(0, 0),
-		Typeflag: tar.TypeReg,
+		Typeflag: tar.TypeReg, Name: strings.TrimPrefix(e.Path, "/"), Linkname: e.Link, Size: int64(len(data)),
+		Mode:    int64(e.Mode.Perm()), // without setuid, which is useless in restricted pods and which scanners report
+		ModTime: e.Time.Truncate(time.Second),
 	}
-	if !e.Time.IsZero() {
-		header.ModTime = e.Time.Truncate(time.Second)
-	}
-	switch {
-	case e.Mode.IsDir():
+	switch e.Mode.Type() {
+	case fs.ModeDir:
 		header.Typeflag = tar.TypeDir
 		header.Name += "/"
 		if e.Mode&fs.ModeSticky != 0 {
 			header.Mode |= 0o1000
 		}
-		return w.WriteHeader(header)
-	case e.Mode&fs.ModeSymlink != 0:
-		header.Typeflag, header.Linkname = tar.TypeSymlink, e.Link
-		return w.WriteHeader(header)
-	case e.Source == "":
-		header.Size = int64(len(e.Data))
-		if err := w.WriteHeader(header); err != nil {
-			return err
-		}
-		_, err := w.Write(e.Data)
-		return err
+	case fs.ModeSymlink:
+		header.Typeflag = tar.TypeSymlink
 	}
-	return e.writeSource(w, header)
-}
-
-func (e Entry) writeSource(w *tar.Writer, header *tar.Header) error {
-	source, err := os.Open(e.Source)
-	if err != nil {
-		return err
-	}
-	defer source.Close() //nolint:errcheck // it is read only
-	info, err := source.Stat()
-	if err != nil {
-		return err
-	}
-	header.Size = info.Size()
 	if err := w.WriteHeader(header); err != nil {
 		return err
 	}
-	_, err = io.Copy(w, source)
+	_, err = w.Write(data)
 	return err
+}
+
+// Content returns the bytes of a file.
+func (e Entry) Content() ([]byte, error) {
+	if e.Source == "" {
+		return e.Data, nil
+	}
+	return os.ReadFile(e.Source)
 }

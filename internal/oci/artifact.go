@@ -138,6 +138,22 @@ func newImage(m v1.Manifest, layer v1.Layer, annotations map[string]string) (*im
 	return i, err
 }
 
+// Attach makes an artifact of a document about an image. A registry lists it as a referrer of the image.
+func Attach(document []byte, mediaType types.MediaType, subject v1.Image, created time.Time) (v1.Image, error) {
+	about, err := partial.Descriptor(subject)
+	if err != nil {
+		return nil, err
+	}
+	i, err := newImage(v1.Manifest{
+		ArtifactType: string(mediaType), Subject: about,
+		Annotations: map[string]string{annotationCreated: created.UTC().Format(time.RFC3339)},
+	}, static.NewLayer(document, mediaType), nil)
+	if err != nil {
+		return nil, err
+	}
+	return partial.CompressedToImage(i)
+}
+
 func emptyConfig() []byte { return []byte("{}") }
 
 // RawConfigFile implements partial.CompressedImageCore, as all that follow.

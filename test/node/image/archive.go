@@ -47,12 +47,15 @@ func describe(open func() (io.ReadCloser, error)) (b blob, err error) {
 
 // blob is the layer, from the first of the archives that have it for theirs, or else anew.
 func (l part) blob(ctx context.Context, archives []string) (blob, error) {
+	if err := context.Cause(ctx); err != nil {
+		return blob{}, err
+	}
 	if len(archives) == 0 {
 		entries, err := l.entries()
 		if err != nil {
 			return blob{}, err
 		}
-		return describe(func() (io.ReadCloser, error) { return layer.Stream(ctx, entries), nil })
+		return describe(func() (io.ReadCloser, error) { return layer.Stream(entries), nil })
 	}
 	old, err := tarball.ImageFromPath(archives[0], nil)
 	if err != nil {

@@ -23,7 +23,7 @@ func shippedArchives(t *testing.T, index string) (dir string) {
 			t.Fatal(err)
 		}
 		text := strings.ReplaceAll(index, "NAME", i.Name)
-		if err := layer.Write(t.Context(), file, []layer.Entry{layer.File("/index.json", 0o644, text)}); err != nil {
+		if err := layer.Write(file, []layer.Entry{layer.File("/index.json", 0o644, text)}); err != nil {
 			t.Fatal(err)
 		}
 		if err := file.Close(); err != nil {

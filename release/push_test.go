@@ -32,13 +32,13 @@ import (
 	"github.com/tegen-dev/tegen/images"
 )
 
-// sample is the layout, as package images writes it, of an image of two platforms, the first of which has an SBOM.
-func sample(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Image) {
+// sampleLayout is a folder with the layout of an image of two platforms, the first of which has an SBOM.
+func sampleLayout(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Image) {
 	t.Helper()
 	b := images.Built{
 		Image: images.Image{Name: "tegen"}, Index: mutate.IndexMediaType(empty.Index, types.OCIImageIndex),
 	}
-	for n, arch := range images.Architectures() {
+	for n, system := range images.Systems()[:2] {
 		img, err := random.Image(1024, 2, random.WithSource(rand.NewSource(int64(n))))
 		if err != nil {
 			t.Fatal(err)
@@ -49,11 +49,11 @@ func sample(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Image) {
 			t.Fatal(err)
 		}
 		b.Platforms = append(b.Platforms, images.Platform{
-			Architecture: arch, Image: img,
+			System: system, Image: img,
 			SBOM: mutate.Subject(mutate.MediaType(empty.Image, types.OCIManifestSchema1), *about).(v1.Image),
 		})
 		b.Index = mutate.AppendManifests(b.Index, mutate.IndexAddendum{
-			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: arch}},
+			Add: img, Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: system.Arch}},
 		})
 	}
 	reference, err := images.Reference("", b.Name, "v1.2.3")
@@ -64,7 +64,7 @@ func sample(t *testing.T) (dir string, index v1.ImageIndex, referrer v1.Image) {
 	if err := b.Write(dir, reference); err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Join(dir, b.Name), b.Index, b.Platforms[0].SBOM
+	return dir, b.Index, b.Platforms[0].SBOM
 }
 
 // guarded is a registry that asks for a name and a password, and notes what it was asked.
@@ -129,16 +129,15 @@ func host(s *httptest.Server) string { return s.Listener.Addr().String() }
 // TestPush: with the credentials of docker's configuration and over TLS, all of an image arrives, its referrers before
 // its tag; pushed again, it is the same.
 func TestPush(t *testing.T) {
-	dir, index, referrer := sample(t)
+	dir, index, referrer := sampleLayout(t)
 	g := newGuarded()
 	s := httptest.NewTLSServer(g)
 	defer s.Close()
 	signedIn(t, host(s), "secret")
 	trust(t, s)
-	r := registry{prefix: host(s) + "/acme"}
-	want := host(s) + "/acme/tegen:v1.2.3@" + digest(t, index)
+	want := host(s) + "/acme/tegen:v1.2.3@" + digest(t, index) + "\n"
 	for range 2 {
-		if got, err := r.push(t.Context(), dir); got != want || err != nil {
+		if got, err := push(t, dir, host(s)+"/acme"); got != want || err != nil {
 			t.Fatalf("%q, %v; want %q", got, err, want)
 		}
 	}
@@ -184,108 +183,61 @@ func TestPush(t *testing.T) {
 	}
 }
 
-// TestTag: a tag on the command line is taken before the layout's.
-func TestTag(t *testing.T) {
-	for _, c := range []struct{ prefix, tag, want string }{
-		{"ghcr.io/acme", "", "ghcr.io/acme/tegen:v1.2.3"},
-		{"ghcr.io/acme/", "v2", "ghcr.io/acme/tegen:v2"},
-		{"registry.example:5000", "v2", "registry.example:5000/tegen:v2"},
-		{"https://ghcr.io/acme", "", "without a scheme"},
-		{"acme", "", "must name a registry"},
-		{"ghcr.io/Acme", "", "is no reference"},
-		{"ghcr.io/acme", "v1+dirty", "is no reference"},
-	} {
-		got, err := registry{prefix: c.prefix, tag: c.tag}.reference("tegen", "v1.2.3")
-		if err != nil {
-			if !strings.Contains(err.Error(), c.want) {
-				t.Errorf("%q, %q: %v, want %q", c.prefix, c.tag, err, c.want)
-			}
-			continue
-		}
-		if got.String() != c.want {
-			t.Errorf("%q, %q: %s, want %s", c.prefix, c.tag, got, c.want)
-		}
-	}
+// push runs the command on the image tegen of a folder.
+func push(t *testing.T, dir, registry string, args ...string) (string, error) {
+	t.Helper()
+	var out bytes.Buffer
+	err := run(t.Context(), append([]string{"-dir", dir, "-images", "tegen", "-registry", registry},
+		append(args, "push")...), &out)
+	return out.String(), err
 }
 
-// TestPlainHTTP: without being asked, nothing is said to a registry that has no TLS, nor sent where one redirects to.
+// TestPlainHTTP: plain HTTP is used only if the flag is set, also after a redirect; a tag replaces the layout's.
 func TestPlainHTTP(t *testing.T) {
-	dir, index, _ := sample(t)
+	dir, index, _ := sampleLayout(t)
 	g := newGuarded()
 	s := httptest.NewServer(g)
 	defer s.Close()
 	signedIn(t, host(s), "secret")
-	r := registry{prefix: host(s)}
-	if got, err := r.push(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "--plain-http") {
+	if got, err := push(t, dir, host(s)); err == nil || !strings.Contains(err.Error(), "--plain-http") {
+		t.Errorf("%q, %v", got, err)
+	}
+	redirecting := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		http.Redirect(w, r, s.URL+r.URL.Path, http.StatusTemporaryRedirect)
+	}))
+	defer redirecting.Close()
+	trust(t, redirecting)
+	if got, err := push(t, dir, host(redirecting)); err == nil || !strings.Contains(err.Error(), "--plain-http") {
 		t.Errorf("%q, %v", got, err)
 	}
 	if g.seen > 0 {
 		t.Errorf("the registry has seen %d requests", g.seen)
 	}
-	r.plainHTTP = true
-	if got, err := r.push(t.Context(), dir); err != nil || !strings.HasSuffix(got, digest(t, index)) {
+	want := host(s) + "/tegen:v2@" + digest(t, index) + "\n"
+	if got, err := push(t, dir, host(s), "-plain-http", "-tag", "v2"); err != nil || got != want {
 		t.Errorf("%q, %v", got, err)
-	}
-
-	redirecting := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		http.Redirect(w, r, s.URL+r.URL.Path, http.StatusTemporaryRedirect)
-	}))
-	defer redirecting.Close()
-	g.seen = 0
-	trust(t, redirecting)
-	r = registry{prefix: host(redirecting)}
-	if got, err := r.push(t.Context(), dir); err == nil || !strings.Contains(err.Error(), "--plain-http") ||
-		g.seen > 0 {
-		t.Errorf("%q, %v, and %d requests in the clear", got, err, g.seen)
 	}
 }
 
-// TestPushFails: the error says which registry, what was wrong, and what to do; and no password.
+// TestPushFails: the error names the fault and the fix. Package oci has the tests of what a registry refuses.
 func TestPushFails(t *testing.T) {
-	dir, _, _ := sample(t)
+	dir, _, _ := sampleLayout(t)
 	g := newGuarded()
 	s := httptest.NewTLSServer(g)
 	defer s.Close()
-	forbidding := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v2/" {
-			w.WriteHeader(http.StatusForbidden)
-		}
-	}))
-	defer forbidding.Close()
-	closed := httptest.NewTLSServer(nil)
-	closed.Close()
-	for what, c := range map[string]struct {
-		dir, prefix, password string
-		trusted               *httptest.Server
-		want                  string
-	}{
-		"not signed in":       {dir, host(s), "", s, "docker login " + host(s)},
-		"the wrong password":  {dir, host(s), "tiger", s, "docker login " + host(s)},
-		"no right to write":   {dir, host(forbidding), "secret", forbidding, "may not push to"},
-		"nobody there":        {dir, host(closed), "secret", s, "connection refused"},
-		"no such host":        {dir, "registry.invalid/acme", "secret", s, "registry.invalid"},
-		"a foreign authority": {dir, host(s), "secret", nil, "certificate"},
-		"no layout":           {filepath.Join(dir, "none"), host(s), "secret", s, "'make images' writes"},
-		"an empty layout":     {emptyLayout(t), host(s), "secret", s, "it holds no index of images"},
+	trust(t, s)
+	t.Setenv("DOCKER_CONFIG", t.TempDir())
+	for what, c := range map[string]struct{ dir, registry, want string }{
+		"not signed in":     {dir, host(s), "docker login " + host(s)},
+		"no layout":         {filepath.Join(dir, "none"), host(s), "'make images' writes"},
+		"an empty layout":   {emptyLayout(t), host(s), "it holds no index of images"},
+		"no registry":       {dir, "", "make push REGISTRY="},
+		"a scheme":          {dir, "https://ghcr.io/acme", "without a scheme"},
+		"a registry's host": {dir, "acme", "must name a registry"},
 	} {
-		t.Run(what, func(t *testing.T) {
-			if c.password == "" {
-				t.Setenv("DOCKER_CONFIG", t.TempDir())
-			} else {
-				signedIn(t, strings.Split(c.prefix, "/")[0], c.password)
-			}
-			if c.trusted != nil {
-				trust(t, c.trusted)
-			}
-			r := registry{prefix: c.prefix}
-			got, err := r.push(t.Context(), c.dir)
-			if err == nil || !strings.Contains(err.Error(), c.want) {
-				t.Fatalf("%q, %v; want %q", got, err, c.want)
-			}
-			if c.password != "" && strings.Contains(err.Error(), c.password) {
-				t.Errorf("the password is in %v", err)
-			}
-		})
+		if got, err := push(t, c.dir, c.registry); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %q, %v; want %q", what, got, err, c.want)
+		}
 	}
 	if len(g.puts) > 0 {
 		t.Errorf("the registry has %q", g.puts)
@@ -294,32 +246,9 @@ func TestPushFails(t *testing.T) {
 
 func emptyLayout(t *testing.T) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "tegen")
-	if _, err := layout.Write(dir, empty.Index); err != nil {
+	dir := t.TempDir()
+	if _, err := layout.Write(filepath.Join(dir, "tegen"), empty.Index); err != nil {
 		t.Fatal(err)
 	}
 	return dir
-}
-
-// TestRun: the command prints one reference a line, and says what is missing on its line.
-func TestRun(t *testing.T) {
-	dir, index, _ := sample(t)
-	g := newGuarded()
-	s := httptest.NewServer(g)
-	defer s.Close()
-	signedIn(t, host(s), "secret")
-	var out bytes.Buffer
-	if err := run(t.Context(), []string{"-registry", host(s), "-tag", "v2", "-plain-http", dir}, &out); err != nil {
-		t.Fatal(err)
-	}
-	if want := host(s) + "/tegen:v2@" + digest(t, index) + "\n"; out.String() != want {
-		t.Errorf("%q, want %q", &out, want)
-	}
-	for want, args := range map[string][]string{
-		"REGISTRY=": {dir}, "no layouts named": {"-registry", "ghcr.io/acme"}, "-nothing": {"-nothing"},
-	} {
-		if err := run(t.Context(), args, io.Discard); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", args, err, want)
-		}
-	}
 }

@@ -1,4 +1,4 @@
-package certificates
+package images
 
 import (
 	"bytes"
@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// TestPEM: what Go and others read from the file are the authorities that anybody trusts, ISRG and Amazon among them.
-func TestPEM(t *testing.T) {
-	text := PEM()
+// TestCertificates: the file holds valid authorities, and the ones that most sites use.
+func TestCertificates(t *testing.T) {
+	text := []byte(certificates())
 	found := map[string]bool{"ISRG Root X1": false, "Amazon Root CA 1": false, "DigiCert Global Root G2": false}
 	n := 0
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -36,21 +36,19 @@ func TestPEM(t *testing.T) {
 	if n < 100 || n > 200 {
 		t.Errorf("%d certificates", n)
 	}
-	if !bytes.Equal(text, PEM()) {
+	if !bytes.Equal(text, []byte(certificates())) {
 		t.Error("the order changes")
 	}
 }
 
 // TestVersion: the version that is named is the one that go.mod pins, and so the one that is linked.
 func TestVersion(t *testing.T) {
-	mod, err := os.ReadFile("../../go.mod")
+	mod, err := os.ReadFile("../go.mod")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !strings.Contains(string(mod), "\t"+Module+" "+Version+"\n") {
-		t.Errorf("go.mod does not require %s %s: set Version to what it requires", Module, Version)
-	}
-	if !strings.Contains(Notice(), Module+" "+Version) {
-		t.Errorf("the notice does not say where the certificates are from: %s", Notice())
+	if !strings.Contains(string(mod), "\t"+CertificatesModule+" "+CertificatesVersion+"\n") {
+		t.Errorf("go.mod does not require %s %s: set CertificatesVersion to what it requires", CertificatesModule,
+			CertificatesVersion)
 	}
 }

@@ -42,7 +42,7 @@ func (r *release) writeArchives(ctx context.Context) error {
 	return cmp.Or(err, r.writeFile("tegen-schema-"+r.version+".zip", module))
 }
 
-// generated are the shell completions and manual pages of a program, which are the same on every platform.
+// generated are the shell completions of a program, and the manual pages of tegen. They are the same on every platform.
 func (r *release) generated(ctx context.Context, name string) (files []layer.Entry, err error) {
 	for _, c := range []struct{ shell, file string }{
 		{"bash", name + ".bash"}, {"zsh", "_" + name}, {"fish", name + ".fish"}, {"powershell", name + ".ps1"},
@@ -52,6 +52,9 @@ func (r *release) generated(ctx context.Context, name string) (files []layer.Ent
 			return nil, err
 		}
 		files = append(files, layer.File("/completions/"+c.file, 0o644, script))
+	}
+	if name != "tegen" {
+		return files, nil
 	}
 	dir := filepath.Join(r.work, name+"-man1")
 	if _, err := r.call(ctx, name, "man", dir); err != nil {

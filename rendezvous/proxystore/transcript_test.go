@@ -4,7 +4,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/tegen-dev/tegen/rendezvous/tcpstore/wiretest"
+	"github.com/tegen-dev/tegen/rendezvous/test/wiretest"
 )
 
 // replay plays the clients to a run of their own.

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegen-dev/tegen/rendezvous/tcpstore/wiretest"
+	"github.com/tegen-dev/tegen/rendezvous/test/wiretest"
 )
 
 // FuzzStore lets three clients of any dialect send anything, and holds the store against its own sums: nothing is

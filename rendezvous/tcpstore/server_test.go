@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tegen-dev/tegen/rendezvous/tcpstore/wiretest"
+	"github.com/tegen-dev/tegen/rendezvous/test/wiretest"
 )
 
 // client is a connection whose messages are written as in a transcript.

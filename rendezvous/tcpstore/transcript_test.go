@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tegen-dev/tegen/rendezvous/tcpstore/wiretest"
+	"github.com/tegen-dev/tegen/rendezvous/test/wiretest"
 )
 
 // start serves from a free port until the test ends.

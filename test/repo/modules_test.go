@@ -49,8 +49,8 @@ func TestShared(t *testing.T) {
 	if read(t, "scheduler/config/default.yaml") != read(t, "internal/install/scheduler.yaml") {
 		t.Error("internal/install/scheduler.yaml is not scheduler/config/default.yaml: copy it")
 	}
-	if read(t, "rendezvous/internal/golden/golden.go") != read(t, "scheduler/internal/golden/golden.go") {
-		t.Error("internal/golden/golden.go differs between the modules: copy it")
+	if read(t, "rendezvous/test/golden/golden.go") != read(t, "scheduler/internal/golden/golden.go") {
+		t.Error("golden.go differs between the modules: copy it")
 	}
 	for _, name := range []string{"command/command.go", "markdown/machine.go", "markdown/markdown.go"} {
 		for _, module := range modules[1:] {

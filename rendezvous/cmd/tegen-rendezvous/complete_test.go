@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"github.com/tegen-dev/tegen/rendezvous/internal/cli/clitest"
-	"github.com/tegen-dev/tegen/rendezvous/internal/golden"
+	"github.com/tegen-dev/tegen/rendezvous/test/clitest"
+	"github.com/tegen-dev/tegen/rendezvous/test/golden"
 )
 
 // TestGoldenCompletions: what a shell offers for every argument and every flag's value.

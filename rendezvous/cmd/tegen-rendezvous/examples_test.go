@@ -6,7 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/tegen-dev/tegen/rendezvous/internal/cli"
-	"github.com/tegen-dev/tegen/rendezvous/internal/cli/clitest"
+	"github.com/tegen-dev/tegen/rendezvous/test/clitest"
 )
 
 // TestExamples: the flags of every example are those of its command.

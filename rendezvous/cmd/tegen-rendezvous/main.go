@@ -15,7 +15,6 @@ import (
 )
 
 func main() {
-	coarseTimers(os.Args)
 	os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 }
 
@@ -64,7 +63,6 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 			newInstallCmd(),
 			newStoreCmd(s),
 			newRunCmd(),
-			cli.Man("tegen-rendezvous"),
 			cli.Version(s, "tegen-rendezvous", "Print the version and how it was built"),
 		}},
 	)

@@ -11,19 +11,11 @@ import (
 // itself makes the test binary the command, so that it can be signalled and killed.
 const itself = "TEGEN_TEST_COMMAND"
 
-// timersRole makes the test binary show what timers it has once it has begun as the command does.
-const timersRole = "TEGEN_TEST_TIMERS"
-
-// roles are what the test binary is where a variable is set.
-var roles = map[string]func(){itself: main, timersRole: showTimers}
-
 // TestMain runs more tests at once than there are processors, because they wait far more than they compute.
 func TestMain(m *testing.M) {
-	for variable, play := range roles {
-		if os.Getenv(variable) != "" {
-			play()
-			return
-		}
+	if os.Getenv(itself) != "" {
+		main()
+		return
 	}
 	flag.Parse()
 	// The variable is for all that tests start: proxies, servers and their stores.

@@ -3,8 +3,8 @@ package main
 import (
 	"testing"
 
-	"github.com/tegen-dev/tegen/rendezvous/internal/cli/clitest"
-	"github.com/tegen-dev/tegen/rendezvous/internal/golden"
+	"github.com/tegen-dev/tegen/rendezvous/test/clitest"
+	"github.com/tegen-dev/tegen/rendezvous/test/golden"
 )
 
 // TestGoldenCommands: docs/commands-rendezvous.md is the help of every command, no line of which is too wide.
@@ -13,6 +13,3 @@ func TestGoldenCommands(t *testing.T) {
 	page := clitest.Reference(t, newRootCmd, "Commands of tegen-rendezvous", intro)
 	golden.Open(t, "../../../docs").Compare(t, "commands-rendezvous.md", page)
 }
-
-// TestManual: there is a manual page for each command, with which those who read such pages find no fault.
-func TestManual(t *testing.T) { clitest.Manual(t, newRootCmd) }

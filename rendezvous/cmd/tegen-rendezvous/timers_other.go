@@ -1,6 +1,0 @@
-//go:build !linux
-
-package main
-
-// coarseTimers is for Linux.
-func coarseTimers([]string) {}

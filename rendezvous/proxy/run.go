@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"slices"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -71,14 +72,15 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 		log.Warn("silent nodes are not evicted: the command does not show how many nodes a world needs. " +
 			"Set PET_NNODES to torchrun's --nnodes")
 	}
-	var command atomic.Int64 // the process ID of the command while it runs, otherwise 0
+	var command command
 	options := o.engine(log)
 	options.Stop = func() {
-		if n := killWorkers(int(command.Load()), o.run); n > 0 {
+		if n := killWorkers(int(command.process.Load()), o.run); n > 0 {
 			log.Warn("killed workers that were still running after the eviction of a node", "workers", n,
 				"grace", o.grace.String())
 		}
 	}
+	options.Signalled = command.signalled.Load
 	engine, err := proxystore.New(client.Client, options)
 	if err != nil {
 		return err
@@ -138,8 +140,17 @@ func (o *Options) connect(signals chan os.Signal, log *slog.Logger) (*store.Stor
 	}
 }
 
+// command is the state of the command that other goroutines read.
+type command struct {
+	process   atomic.Int64 // the process ID while it runs, otherwise 0
+	signalled atomic.Bool  // one of ending was forwarded
+}
+
+// ending are the signals by which torchrun ends.
+var ending = []os.Signal{syscall.SIGTERM, os.Interrupt, syscall.SIGHUP, syscall.SIGQUIT}
+
 // child runs the command to its end, and forwards signals to it.
-func (o *Options) child(p Process, port int, signals chan os.Signal, process *atomic.Int64) error {
+func (o *Options) child(p Process, port int, signals chan os.Signal, command *command) error {
 	args, env := o.launcher.through(port, p.Environ)
 	cmd := exec.Command(args[0], args[1:]...)
 	cmd.Env, cmd.Stdin, cmd.Stdout, cmd.Stderr = env, p.In, p.Out, p.Err
@@ -147,13 +158,16 @@ func (o *Options) child(p Process, port int, signals chan os.Signal, process *at
 	if err := cmd.Start(); err != nil {
 		return fmt.Errorf("starting the command: %w", err)
 	}
-	process.Store(int64(cmd.Process.Pid))
-	defer process.Store(0) // another process may get the number
+	command.process.Store(int64(cmd.Process.Pid))
+	defer command.process.Store(0) // another process may get the number
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
 	for {
 		select {
 		case sig := <-signals:
+			if slices.Contains(ending, sig) {
+				command.signalled.Store(true)
+			}
 			_ = handOn(cmd.Process, sig) // it may just have ended
 		case err := <-ended:
 			return outcome(args[0], err)

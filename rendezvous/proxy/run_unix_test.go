@@ -11,7 +11,6 @@ import (
 	"os"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -119,11 +118,11 @@ func TestUnknownNodes(t *testing.T) {
 // TestEnded: the process ID of a command is not used after the command has ended.
 func TestEnded(t *testing.T) {
 	o := shell(t, "127.0.0.1:1", "exit 0")
-	var process atomic.Int64
-	if err := o.child(Process{Out: io.Discard, Err: io.Discard}, 7, nil, &process); err != nil {
+	var command command
+	if err := o.child(Process{Out: io.Discard, Err: io.Discard}, 7, nil, &command); err != nil {
 		t.Fatal(err)
 	}
-	if pid := process.Load(); pid != 0 {
+	if pid := command.process.Load(); pid != 0 {
 		t.Errorf("the process ID is still %d", pid)
 	}
 }

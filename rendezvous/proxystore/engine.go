@@ -59,9 +59,12 @@ type Options struct {
 	MinNodes int
 	Grace    time.Duration
 	Stop     func()
-	Pending  int // bytes of requests that may wait, default 64 MiB
-	Answer   int // bytes of values that one answer may have, default 64 MiB: as long as a request may be
-	Log      *slog.Logger
+	// Signalled reports whether this engine's agents were sent a signal that ends them. Those that then close the run
+	// depart alone.
+	Signalled func() bool
+	Pending   int // bytes of requests that may wait, default 64 MiB
+	Answer    int // bytes of values that one answer may have, default 64 MiB: as long as a request may be
+	Log       *slog.Logger
 }
 
 // mostValue is how long a value or the pairs of a MULTI_SET may be in one transaction: by default etcd refuses requests
@@ -200,6 +203,10 @@ func (e *Engine) Do(c tcpstore.Client, q tcpstore.Request) error {
 		if len(v) > mostValue {
 			return refuse("length", "%s with a value of %d bytes: an etcd takes %d", q.Op, len(v), mostValue)
 		}
+	}
+	if e.watcher.closesStopped(q) {
+		c.Send(tcpstore.Reply{}.Value(q.Values[1]))
+		return nil
 	}
 	e.watcher.adjust(c, &q)
 	return e.enqueue(&operation{client: c, q: q, came: time.Now(), queued: true})

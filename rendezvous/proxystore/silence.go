@@ -110,6 +110,22 @@ func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
 	}
 }
 
+// closesStopped reports whether a request closes the run because its agent was sent a signal. The agent of torch 2.6
+// does so, and the agents of all other nodes would end. Such a request is answered as if it had been carried out, since
+// the agent repeats it otherwise, and changes nothing: depart evicts the node. Closing changes no other field.
+func (w *watcher) closesStopped(q tcpstore.Request) bool {
+	if q.Op != tcpstore.CompareSet || q.Keys[0] != w.state || w.e.options.Signalled == nil ||
+		!w.e.options.Signalled() {
+		return false
+	}
+	m, err := parseMembership(q.Values[1])
+	if err != nil || !m.closed() {
+		return false
+	}
+	older, err := parseMembership(q.Values[0])
+	return err != nil || !older.closed()
+}
+
 // recordOwnNode records the node of a client: the only one whose heartbeat the client has changed.
 func (w *watcher) recordOwnNode(c tcpstore.Client, changed []*pyObject, m *membership) {
 	w.mu.Lock()

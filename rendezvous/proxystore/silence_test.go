@@ -189,6 +189,46 @@ func TestDepart(t *testing.T) {
 	}
 }
 
+// TestStoppedAgent: an agent that was sent a signal and closes the run departs alone, and the run continues. Without a
+// signal it closes the run for all.
+func TestStoppedAgent(t *testing.T) { ways(t, stoppedAgentWay) }
+
+func stoppedAgentWay(t *testing.T, at string) {
+	var signalled atomic.Bool
+	a, b := world(t, at, Options{Silence: time.Minute, MinNodes: 2, Signalled: signalled.Load})
+	closeRun := func(n *node) {
+		t.Helper()
+		was := n.get(stateKey(n.run))
+		m, err := parseMembership([]byte(was))
+		if err != nil {
+			t.Fatal(err)
+		}
+		m.fields.set("closed", true)
+		text, err := m.text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal(t, "the answer, by which torch decides whether it has closed the run", n.swap(stateKey(n.run), was,
+			string(text)), string(text))
+	}
+	signalled.Store(true)
+	closeRun(b)
+	if m := a.state(); m.closed() || !m.has(nodeB) {
+		t.Fatalf("after b was stopped: %s", summary(m))
+	}
+	if err := b.pod.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	if m := a.state(); m.closed() || m.has(nodeB) || !m.hasPlaceholder() {
+		t.Fatalf("after the proxy of b has ended: %s", summary(m))
+	}
+	signalled.Store(false)
+	closeRun(a)
+	if m := a.state(); !m.closed() {
+		t.Errorf("after a has closed the run: %s", summary(m))
+	}
+}
+
 // TestStop: workers that still run some time after a node was evicted are to be ended, and those of a round that has
 // lost none are not.
 func TestStop(t *testing.T) {

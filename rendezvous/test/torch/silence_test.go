@@ -65,6 +65,31 @@ func TestProxySurvivors(t *testing.T) {
 	}
 }
 
+// TestProxyStop: the kubelet sends SIGTERM to the proxy of one node of three. The others form a new world without a
+// restart, and the proxy ends with torchrun's exit code for a signal.
+func TestProxyStop(t *testing.T) {
+	start(t)
+	for _, v := range versions {
+		t.Run(v.name, func(t *testing.T) {
+			r, _ := networkRun(t, v, "2:3")
+			for range 3 {
+				r.start(proxied)
+			}
+			stopped := r.lose(r.await("a world of three agents")[0])
+			if err := stopped.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+				t.Fatal(err)
+			}
+			if code := stopped.wait(t, endLimit); code != 1 {
+				t.Errorf("the proxy ended with %d, want 1", code)
+			}
+			t.Logf("%5.1f s  the proxy has ended", time.Since(r.event).Seconds())
+			r.await("after SIGTERM to the proxy of rank 0")
+			r.restarted(0)
+			r.finish()
+		})
+	}
+}
+
 // TestProxyStuck: workers that handle SIGTERM, which they cannot do in a collective that waits for a lost node, are
 // killed. Torch's agent does that after 30 s.
 func TestProxyStuck(t *testing.T) {

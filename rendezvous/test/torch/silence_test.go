@@ -65,8 +65,9 @@ func TestProxySurvivors(t *testing.T) {
 	}
 }
 
-// TestProxyStop: the kubelet sends SIGTERM to the proxy of one node of three. The others form a new world without a
-// restart, and the proxy ends with torchrun's exit code for a signal.
+// TestProxyStop: the kubelet sends SIGTERM to the proxy of one node of three. The others form a new world, and the proxy
+// ends with torchrun's exit code for a signal. The workers of the stopped node end first, so that those of the others
+// may fail, which is a restart.
 func TestProxyStop(t *testing.T) {
 	start(t)
 	for _, v := range versions {
@@ -84,7 +85,7 @@ func TestProxyStop(t *testing.T) {
 			}
 			t.Logf("%5.1f s  the proxy has ended", time.Since(r.event).Seconds())
 			r.await("after SIGTERM to the proxy of rank 0")
-			r.restarted(0)
+			r.restarted(1)
 			r.finish()
 		})
 	}
@@ -113,8 +114,8 @@ func TestProxyStuck(t *testing.T) {
 	}
 }
 
-// TestProxyReturn: a node that was cut off for so long that it was evicted joins again, and no agent uses a restart for
-// that.
+// TestProxyReturn: a node that was cut off for so long that it was evicted joins again. That uses a restart of an agent
+// only if the other node resets the connections of its workers before the agent has read the new state.
 func TestProxyReturn(t *testing.T) {
 	start(t)
 	for _, v := range versions {
@@ -134,7 +135,7 @@ func TestProxyReturn(t *testing.T) {
 			r.agents[name] = a
 			r.network.mend(a.host)
 			r.await("after it came back")
-			r.restarted(0)
+			r.restarted(1)
 			r.finish()
 		})
 	}

@@ -169,10 +169,11 @@ func (m *membership) remove(gone func(any) bool) (participants []any) {
 	return m.participants.remove(gone)
 }
 
-// remaining counts the participants and waiting nodes that can form a world without some nodes.
+// remaining counts the nodes that can form a world without some: participants, and those that wait, with those for whom
+// a complete world has no place.
 func (m *membership) remaining(without map[string]bool) int {
 	n := 0
-	for _, node := range slices.Concat(m.participants.keys, m.waiting.items) {
+	for _, node := range slices.Concat(m.participants.keys, m.waiting.items, m.redundant.items) {
 		if !without[nodeName(node)] && !isPlaceholder(node) {
 			n++
 		}

@@ -349,8 +349,11 @@ func (w *watcher) silent() map[string]bool {
 
 // evict removes nodes from the state, at most mostEvicted of them: the next tick evicts the others.
 func (w *watcher) evict(ctx context.Context, lease clientv3.LeaseID, nodes map[string]bool, ended bool) error {
-	if len(nodes) == 0 || w.read == nil || !ended && w.tooFew(nodes) {
+	if len(nodes) == 0 || w.read == nil {
 		return nil
+	}
+	if !ended && w.tooFew(nodes) {
+		return w.expose(ctx, lease, nodes)
 	}
 	some := slices.Sorted(maps.Keys(nodes))
 	some = some[:min(len(some), mostEvicted)]
@@ -385,12 +388,29 @@ func (w *watcher) evict(ctx context.Context, lease clientv3.LeaseID, nodes map[s
 	return err
 }
 
+// expose ends the heartbeats that keep silent participants in the state. Torch's agents then ignore them after 15 s, so
+// that a node that takes the place of one can wait for the next round.
+func (w *watcher) expose(ctx context.Context, lease clientv3.LeaseID, silent map[string]bool) error {
+	now, changed := time.Now(), false
+	for _, node := range w.read.participants.keys {
+		if _, past := w.read.stale(nodeName(node), now); silent[nodeName(node)] && !past {
+			changed = w.read.setHeartbeat(node, now) || changed
+		}
+	}
+	if !changed {
+		return nil
+	}
+	_, err := w.write(ctx, lease, true, nil, nil)
+	return err
+}
+
 // tooFew reports whether a complete world needs some of its silent nodes, and logs it once. Such a world may continue
-// when they come back.
+// when they come back, unless none of its nodes is left.
 func (w *watcher) tooFew(silent map[string]bool) bool {
 	needed := slices.DeleteFunc(slices.Sorted(maps.Keys(silent)), func(name string) bool { return !w.read.has(name) })
 	remaining, least := w.read.remaining(silent), w.e.options.MinNodes
-	if len(needed) == 0 || !w.read.complete() || remaining >= least {
+	allSilent := !slices.ContainsFunc(w.read.participants.keys, func(n any) bool { return !silent[nodeName(n)] })
+	if len(needed) == 0 || !w.read.complete() || remaining >= least || allSilent {
 		return false
 	}
 	w.warnOnce("few "+strings.Join(needed, " "), "nodes are silent but not evicted: too few nodes would remain",
@@ -419,11 +439,13 @@ func (w *watcher) stopWorkers(own []ownNode) {
 // heartbeatLifetime is how far in the future a heartbeat is that an engine writes. Without it agents write one every
 // 5 s, and ignore a participant without one for 15 s, even if the reason is that the etcd was away. The first agent
 // that read the state afterwards would count fewer participants than the others, and could have a rank beyond its size.
-const heartbeatLifetime = 365 * 24 * time.Hour
+// It has an end because engines do not evict where all of them were lost, or where only the lost ones evict: torch then
+// does.
+const heartbeatLifetime = 2 * time.Minute
 
 // rejoin adds nodes of this engine that others have evicted to the wait list. Their agents do not notice the eviction,
-// and would continue to train. The heartbeat of a participant is set far in the future: only engines decide which nodes
-// are lost.
+// and would continue to train. The heartbeat of a participant is set to a time in the future: only engines decide which
+// nodes are lost.
 func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
 	if w.read == nil || !w.read.complete() {
 		return nil

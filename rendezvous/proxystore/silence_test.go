@@ -150,6 +150,53 @@ func TestNeeded(t *testing.T) {
 	}
 }
 
+// TestFull: a world that has as many nodes as it needs and no room for more evicts a silent node for one that has come
+// in its place, and all of them if none is left. Torch's agents have put the newcomer into the redundancy list.
+func TestFull(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []int{1, 2} {
+		o := Options{Silence: short, MinNodes: 2, Run: newRun()}
+		m := state(t, "2.6")
+		isC := func(v any) bool { return nodeName(v) == nodeC }
+		newcomer := m.heartbeats.keys[slices.IndexFunc(m.heartbeats.keys, isC)].(*pyObject)
+		m.remove(isC)
+		m.setHeartbeat(newcomer, time.Now())
+		m.redundant.items = append(m.redundant.items, newcomer)
+		text, err := m.text()
+		if err != nil {
+			t.Fatal(err)
+		}
+		newPod(t, etcd(t), o).dial(t).swap(stateKey(o.Run), "", string(text))
+		a, b, c := newNode(t, etcd(t), nodeA, o), newNode(t, etcd(t), nodeB, o), newNode(t, etcd(t), nodeC, o)
+		for _, n := range []*node{b, a}[:lost] {
+			n.turns(t, etcd(t), 1)
+			n.relay.cut()
+		}
+		until(t, func() bool { return !c.state().has(nodeB) })
+		until(t, func() bool { m := c.state(); return lost == 1 && m.hasPlaceholder() || lost == 2 && !m.complete() })
+		if m := c.state(); m.remaining(nil) != 3-lost {
+			t.Errorf("%d of two are silent: %s", lost, summary(m))
+		}
+	}
+}
+
+// TestExposed: torch's agents see that a silent node is lost that its world needs, since they have to make room for one
+// that comes in its place.
+func TestExposed(t *testing.T) {
+	t.Parallel()
+	a, b := world(t, etcd(t), Options{Silence: short, MinNodes: 2})
+	ahead := func(name string) bool { _, past := a.state().stale(name, time.Now().Add(time.Second)); return !past }
+	until(t, func() bool { return ahead(nodeA) && ahead(nodeB) })
+	b.relay.cut()
+	until(t, func() bool { return !ahead(nodeB) })
+	a.turns(t, etcd(t), 2)
+	if !ahead(nodeA) || !a.state().has(nodeB) {
+		t.Errorf("b is silent: %s", summary(a.state()))
+	}
+	b.relay.open()
+	until(t, func() bool { return ahead(nodeB) })
+}
+
 // TestAllAway: an etcd that no node can reach for a while evicts none, though one can reach it again later than the
 // other.
 func TestAllAway(t *testing.T) {

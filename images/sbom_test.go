@@ -16,7 +16,7 @@ import (
 
 var at = time.Date(2026, 1, 2, 4, 4, 5, 6, time.FixedZone("east", 3600))
 
-// sample is what a program records whose modules have all that makes identifiers and URLs difficult.
+// recorded is what a program records whose modules have all that makes identifiers and URLs difficult.
 func recorded() Program {
 	return Program{
 		Target: Target{Name: "tegen", System: System{"linux", "arm64"}},

@@ -15,8 +15,7 @@ var companionRules = []rule{
 	},
 	{
 		(*validation).keepAlive,
-		"workers.master launcher framework target launcher rendezvous.backend rendezvous.keepAlive " +
-			"rendezvous.keepAliveAttempts",
+		"workers.master launcher framework target rendezvous.backend rendezvous.keepAlive rendezvous.keepAliveAttempts",
 	},
 }
 

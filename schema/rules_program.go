@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 )
 
@@ -168,9 +169,18 @@ func (r *validation) launchedTwice() {
 	r.fail(s.wordPath(at), "requires", "%s starts processes itself, and tegen puts %s before it: %s", name, by, remedy)
 }
 
-// runnable refuses what cannot be started: a script that no interpreter is named for, or a line in place of words.
+// runnable refuses what cannot be started: a script that no interpreter is named for, a line in place of words, or a
+// launcher that was removed.
 func (r *validation) runnable() {
 	s := &r.Spec
+	all := slices.Concat(s.Command, s.Args)
+	for i := range max(0, len(all)-1) {
+		if path.Base(all[i]) == names.Rendezvous && all[i+1] == "run" {
+			r.fail(s.wordPath(i), "requires", "\"%s run\" was removed: start torchrun, and set rendezvous: {backend: c10d, "+
+				"store: etcd, proxy: true}", names.Rendezvous)
+			return
+		}
+	}
 	words, at := s.Command, "spec.command[0]"
 	if len(words) == 0 && s.Script == nil &&
 		slices.Contains([]string{"horovodrun", LaunchMpirun, BPSLaunch}, s.LaunchedBy()) {

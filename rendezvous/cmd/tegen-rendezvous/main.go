@@ -76,7 +76,8 @@ func newRunCmd() *cobra.Command {
 		Hidden:             true,
 		DisableFlagParsing: true,
 		RunE: func(*cobra.Command, []string) error {
-			return cli.Usagef("run was removed; use 'tegen-rendezvous proxy -- torchrun …' instead")
+			return cli.Usagef("run was removed; use 'tegen-rendezvous proxy -- torchrun …' instead, or torchrun with " +
+				"'tegen-rendezvous serve' for backend etcd")
 		},
 	}
 }

@@ -111,7 +111,7 @@ func (s *stream) run() error {
 		default:
 			err = s.yaml()
 		}
-		var syntax *syntaxError
+		var syntax syntaxError
 		if errors.As(err, &syntax) && all != nil && s.handed == 0 {
 			if s.documents(all) == nil {
 				return nil

@@ -98,7 +98,7 @@ func TestStreamLists(t *testing.T) {
 		"items:\n- " + podOf + "\n- " + podOf + "\nkind: PodList\napiVersion: v1\n",
 		"kind: PodList\napiVersion: v1\nitems:\n- " + podOf + "\n- " + podOf + "\n",
 	} {
-		short := Fields{"metadata": nil, "spec": {"nodeName": nil, "containers": {}}}
+		short := Fields{"apiVersion": nil, "kind": nil, "metadata": nil, "spec": {"nodeName": nil, "containers": {}}}
 		for _, fields := range []map[string]Fields{nil, {"Pod": short}} {
 			got, err := streamed(text, 0, fields)
 			if err != nil {
@@ -164,7 +164,9 @@ func TestStreamErrors(t *testing.T) {
 			"x:4: parsing YAML: unknown anchor 'x' referenced",
 		},
 	}
-	fields := map[string]Fields{"Pod": {"metadata": {"name": nil, "namespace": nil}, "spec": {"nodeName": nil}}}
+	fields := map[string]Fields{"Pod": {
+		"apiVersion": nil, "kind": nil, "metadata": {"name": nil, "namespace": nil}, "spec": {"nodeName": nil},
+	}}
 	for _, tt := range tests {
 		_, err := streamed(tt.in, 0, fields)
 		switch {

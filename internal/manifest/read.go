@@ -92,9 +92,13 @@ func (d document) decode(objs []runtime.Object, at yamldoc.Path, text []byte) ([
 	if field, err := quantity.CheckJSON(reflect.TypeOf(obj), text); err != nil {
 		return nil, d.errorAt(at.Add(field...), fmt.Errorf("reading %s: %s: %w", d.title(head.Kind, text), field, err))
 	}
-	strict, err := kjson.UnmarshalStrict(text, obj)
-	if err == nil && len(strict) > 0 && !d.lenient {
-		err = strict[0]
+	if d.lenient {
+		err = kjson.UnmarshalCaseSensitivePreserveInts(text, obj)
+	} else {
+		var strict []error
+		if strict, err = kjson.UnmarshalStrict(text, obj); err == nil && len(strict) > 0 {
+			err = strict[0]
+		}
 	}
 	if err != nil && !namesField(text, err) {
 		decode := func(text []byte) error {

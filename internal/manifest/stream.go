@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"maps"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -24,8 +23,8 @@ const (
 )
 
 // Stream is ReadPrinted for what is too large to be held: the items of a list, in JSON or in YAML of kubectl's form,
-// are read and handed on one by one. fields are, for kinds of v1, what is read of an object; what else it has is looked
-// at no closer than finding its end takes.
+// are read and handed on one by one. fields are, for kinds of v1, the fields to decode, with apiVersion and kind. The
+// syntax of other fields is checked in JSON only.
 func Stream(name string, in io.Reader, fields map[string]Fields, each func(runtime.Object) error) error {
 	return newStream(name, in, fields, each).run()
 }
@@ -46,15 +45,7 @@ type stream struct {
 }
 
 func newStream(name string, in io.Reader, fields map[string]Fields, each func(runtime.Object) error) *stream {
-	s := &stream{name: name, in: in, line: 1, most: maxWhole, fields: map[string]Fields{}, each: each}
-	for kind, chosen := range fields {
-		if chosen != nil {
-			chosen = maps.Clone(chosen)
-			chosen["apiVersion"], chosen["kind"] = nil, nil
-		}
-		s.fields[kind] = chosen
-	}
-	return s
+	return &stream{name: name, in: in, line: 1, most: maxWhole, fields: fields, each: each}
 }
 
 // more reads on, and drops what lies before pos.
@@ -111,7 +102,7 @@ func (s *stream) run() error {
 		default:
 			err = s.yaml()
 		}
-		var syntax *syntaxError
+		var syntax syntaxError
 		if errors.As(err, &syntax) && all != nil && s.handed == 0 {
 			if s.documents(all) == nil {
 				return nil

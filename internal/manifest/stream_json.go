@@ -6,425 +6,261 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/tegen-dev/tegen/internal/finding"
 )
 
-// syntaxError is a mistake in JSON, at a byte of the text at hand.
-type syntaxError struct {
-	offset int
-	msg    string
-	at     finding.List // once its line is known
+// syntaxError is a syntax error in JSON.
+type syntaxError struct{ finding.List }
+
+// Unwrap returns the finding.
+func (e syntaxError) Unwrap() error { return e.List }
+
+func (s *stream) syntaxError(line int, msg string) error {
+	return syntaxError{finding.List{{
+		Rule: "manifest/yaml", Level: finding.Error, File: s.name, Line: line, Message: "parsing JSON: " + msg,
+	}}}
 }
 
-func (e *syntaxError) Error() string {
-	if e.at != nil {
-		return e.at.Error()
+var errTooLarge = fmt.Errorf("an object has more than %d MiB, which no server takes", maxObject>>20)
+
+// jsonReader decodes one JSON document of a stream. The stream keeps the text until it is passed, so that nothing is
+// copied and errors have their lines.
+type jsonReader struct {
+	*json.Decoder
+	s      *stream
+	given  int   // bytes after the position of the stream that the decoder has read
+	passed int64 // offset of the position of the stream in the document
+}
+
+// Read gives the decoder the text. It refuses a value that is too large, since the stream would have to hold it.
+func (d *jsonReader) Read(p []byte) (int, error) {
+	if d.given > maxObject {
+		return 0, errTooLarge
 	}
-	return e.msg
-}
-
-// Unwrap gives the finding.
-func (e *syntaxError) Unwrap() error { return e.at }
-
-const endsEarly = "the text ends in the middle of an object"
-
-// syntaxError gives a mistake in the document's JSON its line.
-func (d document) syntaxError(err error) error {
-	var e *syntaxError
-	if !errors.As(err, &e) {
-		return err
+	if _, err := d.s.peek(d.given); err != nil {
+		return 0, err
 	}
-	line := d.Line + bytes.Count(d.Text[:min(e.offset, len(d.Text))], []byte("\n"))
-	e.at = finding.List{{
-		Rule: "manifest/yaml", Level: finding.Error, File: d.Stream, Line: line, Message: "parsing JSON: " + e.msg,
-	}}
-	return e
+	n := copy(p, d.s.buf[d.s.pos+d.given:])
+	d.given += n
+	return n, nil
 }
 
-// wrong is a mistake in the JSON that begins at pos; err is why it could not be read on.
-func (s *stream) wrong(err error) error {
-	if err != nil && !errors.Is(err, io.EOF) {
-		var large errTooLarge
-		if errors.As(err, &large) {
-			return s.document(nil, s.line).syntaxError(&syntaxError{msg: err.Error()})
+// pass advances the stream to the end of the last token or value, and returns the text up to there.
+func (d *jsonReader) pass() []byte {
+	n := int(d.InputOffset() - d.passed)
+	d.passed += int64(n)
+	d.given -= n
+	return d.s.advance(n)
+}
+
+// skipped is a value of JSON whose syntax is checked and whose content is not decoded.
+type skipped struct{}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (*skipped) UnmarshalJSON([]byte) error { return nil }
+
+// failed returns the error of the decoder with its line. The offset in an error of json.Decoder does not count the
+// tokens before it, so a second decoder looks for the error from the last token on.
+func (d *jsonReader) failed(err error) error {
+	rest := d.s.buf[d.s.pos+int(d.InputOffset()-d.passed) : d.s.pos+d.given]
+	line := d.s.line + bytes.Count(d.s.buf[d.s.pos:d.s.pos+d.given-len(rest)], []byte("\n"))
+	var syntax, second *json.SyntaxError
+	switch {
+	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		return d.s.syntaxError(line+bytes.Count(rest, []byte("\n")), "the text ends in the middle of an object")
+	case errors.As(err, &syntax):
+		if errors.As(json.NewDecoder(bytes.NewReader(rest)).Decode(&skipped{}), &second) {
+			line += bytes.Count(rest[:second.Offset-1], []byte("\n"))
 		}
-		return s.readError(err)
+		return d.s.syntaxError(line, syntax.Error())
+	case errors.Is(err, errTooLarge):
+		return d.s.syntaxError(line, err.Error())
 	}
-	rest := s.buf[s.pos:]
-	scan := scanner{in: rest}
-	scan.space()
-	e := &syntaxError{offset: scan.pos, msg: endsEarly}
-	if scan.pos < len(rest) {
-		e.msg = fmt.Sprintf("%q is not expected here", rest[scan.pos])
-		var inner *syntaxError
-		if errors.Is(err, io.EOF) && errors.As(scan.skip(), &inner) {
-			e = inner
-		}
-	}
-	return s.document(rest, s.line).syntaxError(e)
-}
-
-type errTooLarge struct{}
-
-func (errTooLarge) Error() string {
-	return fmt.Sprintf("an object has more than %d MiB, which no server takes", maxObject>>20)
+	return d.s.readError(err)
 }
 
 // json reads a document, which begins with a brace.
 func (s *stream) json() error {
+	d := &jsonReader{s: s}
+	d.Decoder = json.NewDecoder(d)
 	l := &list{}
-	d := s.document(nil, s.line)
-	add := func(n int) []byte { // to the document without its items
-		d.Text = append(d.Text, s.advance(n)...)
-		return d.Text[len(d.Text)-n:]
+	doc := s.document(nil, s.line) // without its items
+	if _, err := d.Token(); err != nil {
+		return d.failed(err)
 	}
-	add(1)
-	for first := true; ; first = false {
-		more, err := s.comma(first, '}', add)
+	for d.More() {
+		key, err := d.Token()
 		if err != nil {
-			return err
+			return d.failed(err)
 		}
-		if !more {
-			break
-		}
-		isItems, err := s.key(add)
-		if err != nil {
-			return err
-		}
-		if c, err := s.peek(0); err == nil && c == '[' && isItems {
-			l.head, _ = headOf(d.Text) // as far as it is known
-			d.Text = append(d.Text, "[]"...)
-			if err := s.items(l); err != nil {
+		doc.Text = append(doc.Text, d.pass()...)
+		if key == "items" && d.atArray() {
+			l.head = headOf(doc.Text) // as far as it is known
+			if err := d.items(l); err != nil {
 				return err
 			}
+			doc.Text = append(doc.Text, ":[]"...)
 			continue
 		}
-		n, err := s.extent()
-		if err != nil || n == 0 {
-			return s.wrong(err)
+		if err := d.Decode(&skipped{}); err != nil {
+			return d.failed(err)
 		}
-		if add(n); len(d.Text) > maxObject {
-			return s.wrong(errTooLarge{})
+		if doc.Text = append(doc.Text, d.pass()...); len(doc.Text) > maxObject {
+			return d.failed(errTooLarge)
 		}
 	}
+	if _, err := d.Token(); err != nil {
+		return d.failed(err)
+	}
+	doc.Text = append(doc.Text, d.pass()...)
 	if l.count > 0 {
-		return s.end(l, d)
+		return s.end(l, doc)
 	}
-	h, err := headOf(d.Text)
-	if err != nil {
-		return d.syntaxError(err)
-	}
-	return s.object(nil, d, h, d.Text)
+	return s.object(nil, doc, headOf(doc.Text), doc.Text)
 }
 
-// comma passes what stands before the next member or item, or passes the end.
-func (s *stream) comma(first bool, end byte, pass func(int) []byte) (more bool, err error) {
-	i, c, err := s.afterSpace(0)
-	switch {
-	case err != nil:
-		return false, s.wrong(err)
-	case c == end:
-		pass(i + 1)
-		return false, nil
-	case c != ',' && !first || c == ',' && first:
-		return false, s.wrong(nil)
-	case first:
-		pass(i)
-		return true, nil
+// atArray reports whether the value after a key is an array.
+func (d *jsonReader) atArray() bool {
+	i, c, err := d.s.afterSpace(0)
+	if err == nil && c == ':' {
+		_, c, err = d.s.afterSpace(i + 1)
 	}
-	pass(i + 1)
-	if i, _, err = s.afterSpace(0); err != nil {
-		return false, s.wrong(err)
-	}
-	pass(i)
-	return true, nil
+	return err == nil && c == '['
 }
 
-// key passes a key and its colon, and says whether the value is the items of a list.
-func (s *stream) key(pass func(int) []byte) (isItems bool, err error) {
-	c, err := s.peek(0)
-	if err != nil || c != '"' {
-		return false, s.wrong(err)
+// items reads the items of a list.
+func (d *jsonReader) items(l *list) error {
+	if _, err := d.Token(); err != nil {
+		return d.failed(err)
 	}
-	n, err := s.extent()
-	if err != nil {
-		return false, s.wrong(err)
-	}
-	isItems = string(pass(n)) == `"items"`
-	i, c, err := s.afterSpace(0)
-	if err != nil || c != ':' {
-		return false, s.wrong(err)
-	}
-	pass(i + 1)
-	if i, _, err = s.afterSpace(0); err != nil {
-		return false, s.wrong(err)
-	}
-	pass(i)
-	return isItems, nil
-}
-
-// items reads those of a list, which begin with a bracket.
-func (s *stream) items(l *list) error {
-	s.advance(1)
-	for first := true; ; first = false {
-		more, err := s.comma(first, ']', s.advance)
-		if err != nil || !more {
-			return err
+	for d.More() {
+		if err := d.Decode(&skipped{}); err != nil {
+			return d.failed(err)
 		}
-		n, err := s.extent()
-		if err != nil || n == 0 {
-			return s.wrong(err)
+		line := d.s.line
+		text := d.pass()
+		item := bytes.TrimLeft(text, ":[, \t\r\n")
+		line += bytes.Count(text[:len(text)-len(item)], []byte("\n"))
+		doc := d.s.document(item, line)
+		if item[0] != '{' {
+			return doc.errorAt(nil, fmt.Errorf("reading items[%d]: want an object", l.count))
 		}
-		line := s.line
-		text := s.advance(n)
-		d := s.document(text, line)
-		if text[0] != '{' {
-			if _, err := condense(nil, text, nil); err != nil {
-				return d.syntaxError(err)
-			}
-			return d.errorAt(nil, fmt.Errorf("reading items[%d]: want an object", l.count))
-		}
-		if err := s.item(l, d, text); err != nil {
+		if err := d.s.item(l, doc, item); err != nil {
 			return err
 		}
 	}
-}
-
-// extent is how many bytes the value at pos has; all of them are in the buffer then. Only its end is looked for.
-func (s *stream) extent() (int, error) {
-	depth, quoted := 0, false
-	for i := 0; ; {
-		text := s.buf[s.pos:]
-		for ; i < len(text); i++ {
-			c := text[i]
-			switch {
-			case quoted:
-				switch c {
-				case '\\':
-					i++
-				case '"':
-					if quoted = false; depth == 0 {
-						return i + 1, nil
-					}
-				}
-			case c == '"':
-				quoted = true
-			case c == '{' || c == '[':
-				depth++
-			case c == '}' || c == ']':
-				if depth == 0 {
-					return i, nil
-				}
-				if depth--; depth == 0 {
-					return i + 1, nil
-				}
-			case depth == 0 && (c == ',' || c == ':' || c <= ' '):
-				return i, nil
-			}
-		}
-		if len(text) > maxObject {
-			return 0, errTooLarge{}
-		}
-		if err := s.more(); err != nil {
-			return 0, err
-		}
+	if _, err := d.Token(); err != nil {
+		return d.failed(err)
 	}
-}
-
-// scanner reads JSON that is here.
-type scanner struct {
-	in    []byte
-	pos   int
-	depth int
-}
-
-const maxNesting = 1000
-
-func (s *scanner) fail() error {
-	if s.pos >= len(s.in) {
-		return &syntaxError{offset: len(s.in), msg: endsEarly}
-	}
-	return &syntaxError{offset: s.pos, msg: fmt.Sprintf("%q is not expected here", s.in[s.pos])}
-}
-
-func (s *scanner) space() {
-	for s.pos < len(s.in) && s.in[s.pos] <= ' ' &&
-		(s.in[s.pos] == ' ' || s.in[s.pos] == '\n' || s.in[s.pos] == '\t' || s.in[s.pos] == '\r') {
-		s.pos++
-	}
-}
-
-// at passes white space, and then a byte if it is this one.
-func (s *scanner) at(c byte) bool {
-	s.space()
-	if s.pos < len(s.in) && s.in[s.pos] == c {
-		s.pos++
-		return true
-	}
-	return false
-}
-
-// members passes an object. value is called with each key, and passes the value.
-func (s *scanner) members(value func(key []byte) error) error {
-	if !s.at('{') {
-		return s.fail()
-	}
-	if s.at('}') {
-		return nil
-	}
-	for {
-		s.space()
-		start := s.pos
-		if err := s.text(); err != nil {
-			return err
-		}
-		key := s.in[start+1 : s.pos-1]
-		if bytes.IndexByte(key, '\\') >= 0 {
-			var plain string
-			if err := json.Unmarshal(s.in[start:s.pos], &plain); err != nil {
-				return &syntaxError{offset: start, msg: "a key that is no text"}
-			}
-			key = []byte(plain)
-		}
-		if !s.at(':') {
-			return s.fail()
-		}
-		s.space()
-		if err := value(key); err != nil {
-			return err
-		}
-		if s.at('}') {
-			return nil
-		}
-		if !s.at(',') {
-			return s.fail()
-		}
-	}
-}
-
-// elements passes an array. value passes each.
-func (s *scanner) elements(value func() error) error {
-	if !s.at('[') {
-		return s.fail()
-	}
-	if s.at(']') {
-		return nil
-	}
-	for {
-		s.space()
-		if err := value(); err != nil {
-			return err
-		}
-		if s.at(']') {
-			return nil
-		}
-		if !s.at(',') {
-			return s.fail()
-		}
-	}
-}
-
-// text passes a string.
-func (s *scanner) text() error {
-	if s.pos >= len(s.in) || s.in[s.pos] != '"' {
-		return s.fail()
-	}
-	for i := s.pos + 1; i < len(s.in); i++ {
-		switch c := s.in[i]; {
-		case c == '"':
-			s.pos = i + 1
-			return nil
-		case c == '\\':
-			i++
-		case c < ' ':
-			s.pos = i
-			return s.fail()
-		}
-	}
-	s.pos = len(s.in)
-	return s.fail()
-}
-
-// skip passes a value.
-func (s *scanner) skip() (err error) {
-	s.space()
-	if s.pos >= len(s.in) {
-		return s.fail()
-	}
-	if s.depth++; s.depth > maxNesting {
-		return &syntaxError{offset: s.pos, msg: fmt.Sprintf("nested deeper than %d levels", maxNesting)}
-	}
-	defer func() { s.depth-- }()
-	switch s.in[s.pos] {
-	case '{':
-		return s.members(func([]byte) error { return s.skip() })
-	case '[':
-		return s.elements(s.skip)
-	case '"':
-		return s.text()
-	}
-	return s.scalar()
-}
-
-// scalar passes a number, true, false or null.
-func (s *scanner) scalar() error {
-	start := s.pos
-	for s.pos < len(s.in) && (s.in[s.pos] >= 'a' && s.in[s.pos] <= 'z' || s.in[s.pos] >= '0' && s.in[s.pos] <= '9' ||
-		s.in[s.pos] == '-' || s.in[s.pos] == '+' || s.in[s.pos] == '.' || s.in[s.pos] == 'E') {
-		s.pos++
-	}
-	if !json.Valid(s.in[start:s.pos]) {
-		s.pos = start
-		return s.fail()
-	}
+	d.pass()
 	return nil
 }
 
-// condense appends the fields of a value to out.
-func condense(out, text []byte, fields Fields) ([]byte, error) {
-	s := scanner{in: text}
-	out, err := s.condense(out, fields)
-	if s.space(); err == nil && s.pos < len(text) {
-		err = s.fail()
+// headOf reads as much of an object as it has to, which may be cut off.
+func headOf(text []byte) (h head) {
+	d := json.NewDecoder(bytes.NewReader(text))
+	_, err := d.Token()
+	for err == nil && d.More() && (h.apiVersion == "" || h.kind == "") {
+		var key json.Token
+		if key, err = d.Token(); err != nil {
+			break
+		}
+		switch key {
+		case "apiVersion":
+			err = d.Decode(&h.apiVersion)
+		case "kind":
+			err = d.Decode(&h.kind)
+		default:
+			err = d.Decode(&skipped{})
+		}
 	}
-	return out, err
+	return h
 }
 
-func (s *scanner) condense(out []byte, fields Fields) ([]byte, error) {
-	s.space()
-	start := s.pos
-	var first byte
-	if s.pos < len(s.in) {
-		first = s.in[s.pos]
+// condense appends the chosen fields of a value to out. The text is valid JSON.
+func condense(out, text []byte, fields Fields) []byte {
+	c := condenser{in: text, out: out}
+	c.value(fields)
+	return c.out
+}
+
+// condenser copies chosen fields. Decoding all of an object takes several times as long.
+type condenser struct {
+	in, out []byte
+	pos     int
+}
+
+func (c *condenser) value(fields Fields) {
+	start := c.next()
+	if fields == nil || start != '{' && start != '[' {
+		c.out = append(c.out, c.skip()...)
+		return
 	}
-	switch {
-	case fields != nil && first == '{':
-		out = append(out, '{')
-		err := s.members(func(key []byte) (err error) {
-			below, ok := fields[string(key)]
-			if !ok {
-				return s.skip()
+	c.pos++
+	c.out = append(c.out, start)
+	end := start + 2 // '}' and ']'
+	for c.next() != end {
+		below := fields
+		if start == '{' {
+			name := c.name()
+			var chosen bool
+			if below, chosen = fields[string(name[1:len(name)-1])]; bytes.IndexByte(name, '\\') >= 0 {
+				below = nil // the decoder reads names with escapes
+			} else if !chosen {
+				c.next()
+				c.skip()
+				continue
 			}
-			if out[len(out)-1] != '{' {
-				out = append(out, ',')
-			}
-			out = append(append(append(out, '"'), key...), '"', ':')
-			out, err = s.condense(out, below)
-			return err
-		})
-		return append(out, '}'), err
-	case fields != nil && first == '[':
-		out = append(out, '[')
-		err := s.elements(func() (err error) {
-			if out[len(out)-1] != '[' {
-				out = append(out, ',')
-			}
-			out, err = s.condense(out, fields)
-			return err
-		})
-		return append(out, ']'), err
+			c.out = append(append(c.out, name...), ':')
+		}
+		c.value(below)
+		c.out = append(c.out, ',')
 	}
-	err := s.skip()
-	return append(out, s.in[start:s.pos]...), err
+	c.pos++
+	c.out = append(bytes.TrimSuffix(c.out, []byte(",")), end)
+}
+
+// next passes what stands between names and values, and returns the byte after it.
+func (c *condenser) next() byte {
+	for strings.IndexByte(" \t\r\n,:", c.in[c.pos]) >= 0 {
+		c.pos++
+	}
+	return c.in[c.pos]
+}
+
+// name passes a string.
+func (c *condenser) name() []byte {
+	start := c.pos
+	for c.pos++; c.in[c.pos] != '"'; c.pos++ {
+		if c.in[c.pos] == '\\' {
+			c.pos++
+		}
+	}
+	c.pos++
+	return c.in[start:c.pos]
+}
+
+// skip passes a value.
+func (c *condenser) skip() []byte {
+	start := c.pos
+	for depth := 0; c.pos < len(c.in); c.pos++ {
+		switch c.in[c.pos] {
+		case '"':
+			c.name()
+			c.pos--
+		case '{', '[':
+			depth++
+		case '}', ']':
+			if depth--; depth < 0 {
+				return c.in[start:c.pos]
+			}
+		case ',':
+			if depth == 0 {
+				return c.in[start:c.pos]
+			}
+		}
+	}
+	return c.in[start:]
 }

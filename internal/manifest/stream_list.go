@@ -2,18 +2,13 @@ package manifest
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-	kjson "sigs.k8s.io/json"
 
-	"github.com/tegen-dev/tegen/internal/quantity"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
 
@@ -41,10 +36,7 @@ func (l *list) ofItems() (h head) {
 // item reads an item of a list, of which text is the JSON. What is wrong is found in d.
 func (s *stream) item(l *list, d document, text []byte) error {
 	l.count++
-	h, err := headOf(text)
-	if err != nil {
-		return d.syntaxError(err)
-	}
+	h := headOf(text)
 	if h == (head{}) && l.kind == "" {
 		d.Text = bytes.Clone(d.Text)
 		l.pending = append(l.pending, pending{d, bytes.Clone(text)})
@@ -59,9 +51,7 @@ func (s *stream) end(l *list, d document) error {
 	if err != nil {
 		return err
 	}
-	if l.head, err = headOf(text); err != nil {
-		return d.syntaxError(err)
-	}
+	l.head = headOf(text)
 	if l.count == 0 || l.apiVersion == "" || !strings.HasSuffix(l.kind, listSuffix) {
 		return s.decoded(d, text) // it is no list, but perhaps an empty one
 	}
@@ -74,33 +64,14 @@ func (s *stream) end(l *list, d document) error {
 }
 
 // object hands on an object: an item of a list, or that of a document.
-func (s *stream) object(l *list, d document, h head, text []byte) (err error) {
+func (s *stream) object(l *list, d document, h head, text []byte) error {
 	if l != nil && h == (head{}) {
 		h = l.ofItems()
 		text = h.addTo(text)
 	}
-	var fields Fields
-	known := false
-	if h.apiVersion == "v1" {
-		fields, known = s.fields[h.kind]
-	}
-	if s.short, err = condense(s.short[:0], text, fields); err != nil {
-		return d.syntaxError(err)
-	}
-	if known {
-		obj, err := newTyped(schema.GroupVersion{Version: h.apiVersion}.WithKind(h.kind))
-		if err != nil {
-			return err
-		}
-		if obj != nil {
-			if field, err := quantity.CheckJSON(reflect.TypeOf(obj), s.short); err != nil {
-				return d.errorAt(field, fmt.Errorf("reading %s: %s: %w", d.title(h.kind, s.short), field, err))
-			}
-		}
-		if obj != nil && kjson.UnmarshalCaseSensitivePreserveInts(s.short, obj) == nil {
-			obj.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-			return s.hand(obj)
-		}
+	if fields, known := s.fields[h.kind]; known && h.apiVersion == "v1" {
+		s.short = condense(s.short[:0], text, fields)
+		text = s.short
 	}
 	return s.decoded(d, text)
 }
@@ -132,16 +103,11 @@ func (s *stream) decoded(d document, text []byte) error {
 		return err
 	}
 	for _, obj := range objects {
-		items := []runtime.Object{obj}
 		if _, ok := typedGVK(obj); ok && meta.IsListType(obj) {
-			if items, err = meta.ExtractList(obj); err != nil {
-				return d.errorAt(nil, err)
-			}
+			continue // its items are null, or else they would be here
 		}
-		for _, item := range items {
-			if err := s.hand(item); err != nil {
-				return err
-			}
+		if err := s.hand(obj); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -164,31 +130,3 @@ func (h head) addTo(text []byte) []byte {
 	}
 	return append(fmt.Appendf(nil, `{"apiVersion":%q,"kind":%q%s`, h.apiVersion, h.kind, comma), rest...)
 }
-
-// headOf reads no further than it must. What is no text is left to who decodes the object.
-func headOf(text []byte) (h head, err error) {
-	s := scanner{in: text}
-	err = s.members(func(key []byte) error {
-		start := s.pos
-		if err := s.skip(); err != nil {
-			return err
-		}
-		value := s.in[start:s.pos]
-		switch string(key) {
-		case "apiVersion":
-			_ = json.Unmarshal(value, &h.apiVersion)
-		case "kind":
-			_ = json.Unmarshal(value, &h.kind)
-		}
-		if h.apiVersion != "" && h.kind != "" {
-			return errEnough
-		}
-		return nil
-	})
-	if errors.Is(err, errEnough) {
-		err = nil
-	}
-	return h, err
-}
-
-var errEnough = errors.New("no more is needed")

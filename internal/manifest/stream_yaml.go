@@ -84,7 +84,7 @@ func (c *cutter) line(text []byte, number int) error {
 	switch {
 	case c.state == atItems && hasDash:
 		if head, err := c.head.json(c.head.StrictJSON); err == nil {
-			c.list.head, _ = headOf(head) // as far as it is known
+			c.list.head = headOf(head) // as far as it is known
 		}
 		c.state, c.col = inItems, indent
 		c.start(text, number)

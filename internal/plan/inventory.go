@@ -55,6 +55,7 @@ type Source struct {
 var (
 	objectFields = manifest.Fields{"name": nil, "namespace": nil, "labels": nil}
 	nodeFields   = manifest.Fields{
+		"apiVersion": nil, "kind": nil,
 		"metadata": objectFields,
 		"spec":     {"unschedulable": nil, "taints": nil},
 		"status":   {"allocatable": nil, "capacity": nil, "conditions": {"type": nil, "status": nil}},
@@ -62,6 +63,7 @@ var (
 	containerFields = manifest.Fields{"name": nil, "ports": nil, "resources": nil, "restartPolicy": nil}
 	statusFields    = manifest.Fields{"name": nil, "resources": nil, "allocatedResources": nil}
 	podFields       = manifest.Fields{
+		"apiVersion": nil, "kind": nil,
 		"metadata": objectFields,
 		"spec": {
 			"nodeName": nil, "hostNetwork": nil, "overhead": nil, "resources": nil,

@@ -160,8 +160,8 @@ var meantValues = map[string]map[string]string{
 		"horovodrun": "; horovodrun is that of framework horovod",
 		"mpirun":     "; mpirun is that of framework mpi",
 		"python":     "; write python into command: each launcher starts that",
-		"tegen": "; it was removed: remove launcher, and set rendezvous: {backend: c10d, store: etcd, proxy: true}, or " +
-			"for target elasticjob backend: etcd with store: companion; the image must contain torchrun",
+		"tegen": "; it was removed: remove launcher, and set rendezvous: {backend: c10d, store: etcd, proxy: true}, " +
+			"or for target elasticjob backend: etcd with store: companion; the image must contain torchrun",
 	},
 	"spec.rendezvous.backend": {
 		"etcdv3": "; an etcd 3.5 or newer serves backend c10d with rendezvous.proxy: true",

@@ -176,8 +176,8 @@ func (r *validation) runnable() {
 	all := slices.Concat(s.Command, s.Args)
 	for i := range max(0, len(all)-1) {
 		if path.Base(all[i]) == names.Rendezvous && all[i+1] == "run" {
-			r.fail(s.wordPath(i), "requires", "\"%s run\" was removed: start torchrun, and set rendezvous: {backend: c10d, "+
-				"store: etcd, proxy: true}", names.Rendezvous)
+			r.fail(s.wordPath(i), "requires", "\"%s run\" was removed: start torchrun, and set rendezvous: "+
+				"{backend: c10d, store: etcd, proxy: true}", names.Rendezvous)
 			return
 		}
 	}

@@ -65,9 +65,9 @@ func TestProxySurvivors(t *testing.T) {
 	}
 }
 
-// TestProxyStop: the kubelet sends SIGTERM to the proxy of one node of three. The others form a new world, and the proxy
-// ends with torchrun's exit code for a signal. The workers of the stopped node end first, so that those of the others
-// may fail, which is a restart.
+// TestProxyStop: the kubelet sends SIGTERM to the proxy of one node of three. The others form a new world, and the
+// proxy ends with torchrun's exit code for a signal. The workers of the stopped node end first, so that those of the
+// others may fail, which is a restart.
 func TestProxyStop(t *testing.T) {
 	start(t)
 	for _, v := range versions {

@@ -100,8 +100,9 @@ func (s *Server) awaitTurn(c *conn, replied bool) {
 		return
 	}
 	s.enqueue(c) // so that it is woken
-	over := time.NewTimer(patience)
+	over := time.NewTimer(patience / 2)
 	defer over.Stop()
+	again := false // the first half may have passed while this process was given no processor
 	for first := queue.Front(); first != nil && first != c.turn.place && c.turn.place != nil; first = queue.Front() {
 		s.mu.Unlock()
 		select {
@@ -109,6 +110,11 @@ func (s *Server) awaitTurn(c *conn, replied bool) {
 			s.mu.Lock()
 		case <-over.C:
 			s.mu.Lock()
+			if queue.Front() != c.turn.place && !again {
+				again = true
+				over.Reset(patience / 2)
+				continue
+			}
 			if queue.Front() != c.turn.place {
 				s.pass(queue)
 			}

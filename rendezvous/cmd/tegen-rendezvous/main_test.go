@@ -18,8 +18,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	flag.Parse()
-	// The variable is for all that tests start: proxies, servers and their stores. Their memory is measured as users have
-	// it, without a setting of the garbage collector that is for compilers and tests.
+	// The variable is for all that tests start: proxies, servers and their stores. Their memory is measured as users
+	// have it, without a setting of the garbage collector that is for compilers and tests.
 	if err := errors.Join(flag.Set("test.parallel", "16"), os.Setenv(itself, "1"), os.Unsetenv("GOGC")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

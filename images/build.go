@@ -25,7 +25,7 @@ import (
 // Options are the inputs of an image.
 type Options struct {
 	Root    string            // of the repository
-	Systems []System          // of which those of Linux have images
+	Systems []System          // there are images for those with Linux
 	Created time.Time         // default: the time of the commit
 	Link    map[string]string // see Target
 }

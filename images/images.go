@@ -76,7 +76,7 @@ const User = "65534:65534"
 // License is that of this repository, by its SPDX identifier.
 const License = "Apache-2.0"
 
-// users are those that other programs use by name: kustomize and kpt run functions as nobody, and an Argo CD sidecar
+// users are user names that other programs expect: kustomize and kpt run functions as nobody, and an Argo CD sidecar
 // runs as 999. Their home folders are read-only, so that no file there can pass for credentials.
 const users = `root:x:0:0:root:/root:/sbin/nologin
 argocd:x:999:999:Argo CD:/home/argocd:/sbin/nologin

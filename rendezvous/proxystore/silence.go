@@ -122,8 +122,11 @@ func (w *watcher) closesStopped(q tcpstore.Request) bool {
 	if err != nil || !m.closed() {
 		return false
 	}
-	older, err := parseMembership(q.Values[0])
-	return err != nil || !older.closed()
+	if older, err := parseMembership(q.Values[0]); err == nil && older.closed() {
+		return false
+	}
+	w.log.Info("the agent was sent a signal and closes the run: the run continues for the other nodes")
+	return true
 }
 
 // recordOwnNode records the node of a client: the only one whose heartbeat the client has changed.

@@ -229,7 +229,9 @@ func sliceOf(pod *corev1.Pod) (gangcache.Slice, error) {
 func (c *coordinator) state(pod *corev1.Pod) gangcache.State {
 	placed := pod.Spec.NodeName != ""
 	switch {
-	case placed && (pod.Status.Phase == corev1.PodFailed || pod.DeletionTimestamp != nil):
+	case placed && pod.DeletionTimestamp != nil:
+		return gangcache.Leaving
+	case placed && pod.Status.Phase == corev1.PodFailed:
 		return gangcache.Failed
 	case placed:
 		return gangcache.Bound

@@ -150,7 +150,7 @@ func (m *model) enter(p *pod) {
 	case p.phase == bound:
 		member.State, member.Node, p.seen = Bound, p.node(), true
 	case p.phase == leaves:
-		member.State = Failed
+		member.State = Leaving
 	}
 	p.known = true
 	m.note("put %s state %d bad %v", p.uid, member.State, p.bad)
@@ -163,6 +163,16 @@ func (m *model) enter(p *pod) {
 	}
 	p.gang.satisfied = p.gang.satisfied || valid && running >= p.gang.spec.Min
 	m.apply(m.cache.Put(member, m.now))
+	m.forget(p.gang)
+}
+
+// forget starts a gang afresh when all of its pods that had places have gone or are leaving.
+func (m *model) forget(g *group) {
+	if !slices.ContainsFunc(m.pods, func(p *pod) bool {
+		return p.gang == g && (p.phase == waits || p.phase == binding || p.phase == bound)
+	}) {
+		g.satisfied = false
+	}
 }
 
 type mistakeError struct{}

@@ -24,6 +24,9 @@ const (
 	Bound
 	// Failed pods had one and do not count any more.
 	Failed
+	// Leaving pods had one and are being deleted: they do not count either, and nobody comes in their stead but as a
+	// new pod.
+	Leaving
 )
 
 // Member is what the cache knows of a pod.
@@ -67,6 +70,7 @@ type gang struct {
 	planned  int          // of those, how many the round is to place
 	held     [leaving + 1]int
 	bound    int
+	failed   int
 	spares   map[UID]bool             // bound members that the minimum does not need; nil where they must be looked for
 	sites    map[Slice]map[string]int // how many members are on a node; nil where nobody has asked yet
 
@@ -135,7 +139,9 @@ func (g *gang) count(m *Member, by int) {
 		g.bound += by
 		g.spares = nil
 		g.seat(m, by)
-	case Absent, Held, Failed:
+	case Failed:
+		g.failed += by
+	case Absent, Held, Leaving:
 	}
 }
 
@@ -238,8 +244,12 @@ func (g *gang) update() {
 	if m := g.eldest.first(); !g.fromPodGroup && m != nil && m.Problem == nil { // else what was asked for last
 		g.setSpec(m.Spec)
 	}
-	if g.runs() {
+	switch {
+	case g.runs():
 		g.satisfied = true
+	case g.satisfied && g.bound+g.failed+g.held[waiting]+g.held[allowed] == 0:
+		// All that had places are being deleted: those that come are a new gang, though the old one is still there.
+		g.satisfied, g.complete = false, time.Time{}
 	}
 }
 

@@ -17,12 +17,30 @@ func (c *Cache) group(g *gang) (gangs []*gang, missing *Key) {
 				if missing == nil && key != g.key {
 					missing = &key
 				}
-			case !slices.Contains(gangs, other):
+			case !slices.Contains(gangs, other) && consents(other, gangs[i]):
 				gangs = append(gangs, other)
 			}
 		}
 	}
 	return gangs, missing
+}
+
+// consents says whether a gang is in the group of another one that names it. Across namespaces both must name each
+// other: else who may create pods in one namespace could have those of another evicted, or protect its own by theirs.
+func consents(named, by *gang) bool {
+	return named.key.Namespace == by.key.Namespace || slices.Contains(named.spec.Groups, by.key)
+}
+
+// unwilling is a gang of another namespace that one of a group names, and that does not name it.
+func (c *Cache) unwilling(group []*gang) (by, named *gang) {
+	for _, g := range group {
+		for _, key := range g.spec.Groups {
+			if other := c.gangs[key]; other != nil && len(other.members) > 0 && !consents(other, g) {
+				return g, other
+			}
+		}
+	}
+	return nil, nil
 }
 
 // dependents are the other gangs in whose groups a gang is.
@@ -55,6 +73,12 @@ func (c *Cache) blockingReason(g *gang) string {
 	}
 	if missing != nil && !g.alone() { // one that has done its work and gone holds up nobody
 		return fmt.Sprintf("gang %s waits for gang %s of its group, which has no pods", g.key, *missing)
+	}
+	if by, named := c.unwilling(group); by != nil && !g.alone() {
+		return fmt.Sprintf(
+			"gang %s waits for gang %s of its group, which does not name it: of two namespaces both must name each other",
+			by.key, named.key,
+		)
 	}
 	if len(group) > MaxGroups {
 		return fmt.Sprintf("gang %s is not placed: %s", g.key, tooMany)

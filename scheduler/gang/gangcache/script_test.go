@@ -17,7 +17,7 @@ import (
 // Each begins with the reason why it is there. make golden rewrites the answers; read the difference.
 //
 //	gang NAME min=4 mode=NonStrict      what pods of a gang declare from here on; native ones need no such line
-//	pod, bound, held, failed PODS       with of=GANG, bad=PROBLEM: records pods; g-0..3 are four pods of gang g
+//	pod, bound, held, failed, leaving PODS       with of=GANG, bad=PROBLEM: records pods; g-0..3 are four pods of gang g
 //	gone PODS                           removes pods
 //	podgroup NAME min=4                sets the PodGroup of a native gang; delete-podgroup NAME removes it
 //	admit, wanted, reserve, blocked, … PODS   asks about pods, or records what became of them
@@ -57,7 +57,9 @@ func (s *script) do(t *testing.T, words []string) (answers []string) {
 			names = append(names, expand(t, w)...)
 		}
 	}
-	states := map[string]State{"pod": Pending, "bound": Bound, "held": Held, "failed": Failed, "absent": Absent}
+	states := map[string]State{
+		"pod": Pending, "bound": Bound, "held": Held, "failed": Failed, "leaving": Leaving, "absent": Absent,
+	}
 	if state, ok := states[verb]; ok {
 		for _, name := range names {
 			answers = append(answers, s.put(name, state, options)...)

@@ -8,7 +8,7 @@ import (
 
 // sums are the counters of a gang.
 type sums struct {
-	Bad, Pending, Planned, Bound, Waiting, Allowed, Leaving int
+	Bad, Pending, Planned, Bound, Failed, Waiting, Allowed, Leaving int
 }
 
 // checkSums holds the sums of every gang against a recount, and what was looked up earlier against looking it up now.
@@ -33,6 +33,8 @@ func checkSums(t *testing.T, cache *Cache) {
 			switch h := g.reserved[uid]; {
 			case m.State == Bound:
 				want.Bound++
+			case m.State == Failed && h == unplaced:
+				want.Failed++
 			case m.State != Pending:
 				if h != unplaced {
 					t.Errorf("gang %s: pod %s holds a place and wants none", key, uid)
@@ -53,7 +55,7 @@ func checkSums(t *testing.T, cache *Cache) {
 				want.Leaving++
 			}
 		}
-		got := sums{g.bad, g.pending, g.planned, g.bound, g.held[waiting], g.held[allowed], g.held[leaving]}
+		got := sums{g.bad, g.pending, g.planned, g.bound, g.failed, g.held[waiting], g.held[allowed], g.held[leaving]}
 		if want != got {
 			t.Errorf("gang %s, sums against a recount (-want +got):\n%s", key, cmp.Diff(want, got))
 		}

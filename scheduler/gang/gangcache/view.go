@@ -107,12 +107,16 @@ func (c *Cache) Membership(uid UID) Membership {
 	if g == nil {
 		return Membership{}
 	}
-	if g.members[uid].State == Failed { // it goes in any case, and the others stay
+	if s := g.members[uid].State; s == Failed || s == Leaving { // it goes in any case, and the others stay
 		return Membership{}
 	}
 	t := Membership{Group: g.key.String()}
-	if len(g.spec.Groups) > 0 {
-		t.Group = g.spec.Groups[0].String()
+	for _, key := range g.spec.Groups { // sorted: all gangs of a group have the same first one
+		other := c.gangs[key]
+		if other == g || key.Namespace == g.key.Namespace || other != nil && consents(other, g) {
+			t.Group = key.String()
+			break
+		}
 	}
 	if g.key.Native { // a gang by annotations that has the same name is another one
 		t.Group = "PodGroup " + t.Group

@@ -67,9 +67,7 @@ func (m *model) delete(p *pod) {
 	m.note("delete %s", p.uid)
 	placed := p.phase
 	m.pods = slices.DeleteFunc(m.pods, func(other *pod) bool { return other == p })
-	if !slices.ContainsFunc(m.pods, func(other *pod) bool { return other.gang == p.gang && other.known }) {
-		p.gang.satisfied = false
-	}
+	m.forget(p.gang)
 	unreserve := func() {
 		if placed == waits || placed == binding {
 			m.apply(m.cache.Unreserve(p.uid))

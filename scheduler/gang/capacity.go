@@ -28,6 +28,10 @@ func (sim *simulation) refuse(ctx context.Context, q *queue) (bool, error) {
 	if !sim.countable(c, ask) || sim.anyRoom(ask, q.need) {
 		return false, nil
 	}
+	if sim.removal != nil { // no eviction would do
+		q.tried, q.failed = len(q.pods), q.pods[0]
+		return true, nil
+	}
 	room, reasons, err := sim.count(ctx, c, ask)
 	if err != nil || reasons == nil {
 		return false, err
@@ -53,11 +57,13 @@ func (sim *simulation) countable(c *class, ask *framework.Resource) bool {
 	return ok && same(ask, taken)
 }
 
-// anyRoom says whether the nodes of the simulation's domain take so many pods by their free resources.
+// anyRoom says whether the nodes of the simulation's domain take so many pods by their free resources, or by those that
+// evictions would free.
 func (sim *simulation) anyRoom(ask *framework.Resource, need int) bool {
 	room := 0
 	for _, i := range sim.domain.nodes {
-		if room += sim.places(sim.nodes[i], ask); room >= need {
+		n, _ := sim.bare(i)
+		if room += sim.places(n, ask); room >= need {
 			return true
 		}
 	}

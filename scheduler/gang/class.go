@@ -24,6 +24,8 @@ type class struct {
 	coupled bool             // where one pod goes changes where the next may: a node that was full may open up
 	soft    bool             // where one pod goes changes where the next had better go
 	within  map[*domain]*filling
+	// evictions are who must go for a pod of the class, by node, where that is known.
+	evictions map[int]*eviction
 }
 
 // filling is how far the nodes of a domain are filled with pods of a class.
@@ -129,7 +131,7 @@ func (sim *simulation) newClass(ctx context.Context, pod *corev1.Pod) (*class, e
 	if err != nil {
 		return nil, fmt.Errorf("reading the affinity of pod %s: %w", pod.Name, err)
 	}
-	c := &class{pod: pod, info: info, state: framework.NewCycleState(), within: map[*domain]*filling{}}
+	c := &class{pod: pod, info: info, state: framework.NewCycleState(), within: map[*domain]*filling{}, evictions: map[int]*eviction{}}
 	info.CalculateResource() // so that the copies of it for other pods have that too
 	c.coupled, c.soft = couples(&pod.Spec)
 	c.state.Write(dryRunKey, dryRunMark{})
@@ -181,15 +183,14 @@ func (sim *simulation) filling(ctx context.Context, c *class) (*filling, error) 
 }
 
 // rank orders the nodes that a class is to fill: those that take a pod of it, by the profile's scores. Pods whose
-// places depend on each other try all nodes as they come, and so does preemption, which has put them in an order of its
-// own.
+// places depend on each other try all nodes as they come.
 func (sim *simulation) rank(ctx context.Context, c *class, f *filling) error {
 	nodes := sim.domain.nodes
 	switch {
 	case c.refusal != nil:
 		f.reasons[c.refusal.Message()] = len(nodes)
 		return nil
-	case c.coupled, sim.ordered:
+	case c.coupled:
 		f.order = nodes
 		return nil
 	}

@@ -88,25 +88,22 @@ func (sim *simulation) home(sites []gangcache.Site, labels []string) string {
 	return home
 }
 
-// loss is what may be evicted: the highest priority, and how many pods.
-type loss struct{ highest, pods int }
-
 // room is how many pods that ask for something a domain takes by its free resources, on the nodes that they select, and
-// what may be evicted on the nodes that take the first of them.
+// who may be evicted on the nodes that take the first of them.
 func (sim *simulation) room(
 	d *domain, affinity nodeaffinity.RequiredNodeAffinity, ask *framework.Resource, need int,
-) (room int, lost loss) {
+) (room int, lost []*corev1.Pod) {
 	for _, i := range d.nodes {
 		// An affinity that is malformed matches nothing here, and the filters say why.
 		if ok, err := affinity.Match(sim.nodes[i].Node()); err != nil || !ok {
 			continue
 		}
-		n := sim.places(sim.nodes[i], ask)
-		if n > 0 && room < need && sim.losses != nil {
-			lost.highest = max(lost.highest, sim.losses[i].highest)
-			lost.pods += sim.losses[i].pods
+		n, gone := sim.bare(i)
+		places := sim.places(n, ask)
+		if places > 0 && room < need {
+			lost = append(lost, gone...)
 		}
-		room += n
+		room += places
 	}
 	return room, lost
 }
@@ -127,5 +124,8 @@ func (sim *simulation) rewind(ctx context.Context, first int) error {
 		}
 	}
 	sim.moves = sim.moves[:first]
+	for _, c := range sim.classes {
+		clear(c.evictions) // they were found beside others that were to go
+	}
 	return nil
 }

@@ -168,7 +168,7 @@ func (sim *simulation) attempts(g *cohort) [][]string {
 			preferred = append(preferred, l.Label)
 		}
 	}
-	if sim.ordered || len(preferred) == 0 {
+	if sim.removal != nil || len(preferred) == 0 {
 		return [][]string{required}
 	}
 	if len(preferred) > 1 {
@@ -218,7 +218,7 @@ func (sim *simulation) gatherBy(
 	if home != "" {
 		domains = slices.DeleteFunc(slices.Clone(domains), func(d *domain) bool { return d.name != home })
 	}
-	chosen, nearest := sim.choose(g, domains, order)
+	chosen, nearest := sim.choose(ctx, g, domains, order)
 	if len(chosen) == 0 && explain && nearest != nil {
 		chosen = []*domain{nearest}
 	}
@@ -268,18 +268,15 @@ func (sim *simulation) try(
 // smallest first, then those that hold the most of it. Where others would be evicted the least loss goes first. What
 // a domain holds is counted by what the most demanding pods ask for, on the nodes that they select, and so never too
 // low for them. It also names the domain that holds most, nil where there is none.
-func (sim *simulation) choose(g *cohort, domains []*domain, order []int) (chosen []*domain, nearest *domain) {
+func (sim *simulation) choose(
+	ctx context.Context, g *cohort, domains []*domain, order []int,
+) (chosen []*domain, nearest *domain) {
 	if len(order) == 0 || len(g.queues[order[0]].pods) == 0 {
 		return nil, nil
 	}
 	pod := g.queues[order[0]].pods[0]
 	ask := requestOf(pod)
 	need, wish := g.count(ask)
-	type choice struct {
-		*domain
-		room int
-		loss loss
-	}
 	var choices []choice
 	most := -1
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
@@ -293,10 +290,7 @@ func (sim *simulation) choose(g *cohort, domains []*domain, order []int) (chosen
 		}
 	}
 	slices.SortStableFunc(choices, func(a, b choice) int { // they are ordered by name
-		c := cmp.Or(cmp.Compare(a.loss.highest, b.loss.highest), cmp.Compare(a.loss.pods, b.loss.pods))
 		switch holdsA, holdsB := a.room >= wish, b.room >= wish; {
-		case c != 0:
-			return c
 		case holdsA != holdsB:
 			return first(holdsA, holdsB)
 		case holdsA:
@@ -304,10 +298,17 @@ func (sim *simulation) choose(g *cohort, domains []*domain, order []int) (chosen
 		}
 		return cmp.Compare(b.room, a.room)
 	})
-	for _, c := range choices {
+	for _, c := range sim.removal.byLoss(ctx, choices) {
 		chosen = append(chosen, c.domain)
 	}
 	return chosen, nearest
+}
+
+// choice is a domain that may hold a cohort.
+type choice struct {
+	*domain
+	room int
+	lost []*corev1.Pod
 }
 
 // count is how many pods of a gathering ask for the same: of those that it needs, and of all that would gather.
@@ -366,4 +367,15 @@ func (f *search) message(s *shortage) string {
 		where = f.nearest + ", where others of it are"
 	}
 	return fmt.Sprintf("%s and %s in %s%s", needs, has, where, none)
+}
+
+// first orders what holds before what does not.
+func first(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
 }

@@ -4,13 +4,13 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"math"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
+	extenderv1 "k8s.io/kube-scheduler/extender/v1"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 
@@ -25,10 +25,11 @@ type nomination struct {
 	group string // as in gangcache.Membership
 }
 
-// goesAlone says whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum.
+// goesAlone says whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum. One that is
+// stuck goes nowhere, and kube-scheduler waits for it no longer.
 func (g *Gang) goesAlone(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
 	t := g.shared.cache.Membership(uidOf(victim.GetPod()))
-	return t.Group == "" || t.Spare
+	return !stuck(victim.GetPod(), time.Now()) && (t.Group == "" || t.Spare)
 }
 
 // preempt evicts pods of lower priority so that all that is wanted fits: as few and as unimportant ones as it finds,
@@ -54,19 +55,20 @@ func (g *Gang) preempt(
 	for _, w := range wants {
 		members = append(members, g.shared.podsOf(w.Candidates)...)
 	}
-	r, err := g.newRemoval(lowest(members))
-	if err != nil {
-		return nil, fwk.AsStatus(err)
-	}
-	if len(r.pods) == 0 {
-		return never("no pods of lower priority could make room")
-	}
+	least := slices.MinFunc(members, byPriority)
 	sim, err := g.newSimulation()
 	if err != nil {
 		return nil, fwk.AsStatus(err)
 	}
-	if err := r.from(ctx, sim); err != nil {
+	if sim.removal, err = g.newRemoval(sim.nodes, corev1helpers.PodPriority(least)); err != nil {
 		return nil, fwk.AsStatus(err)
+	}
+	lower := "lower priority"
+	if byPriority(least, pod) < 0 {
+		lower = fmt.Sprintf("lower priority than %d, which is that of member %s,", corev1helpers.PodPriority(least), least.Name)
+	}
+	if len(sim.removal.victims) == 0 {
+		return never("no pods of " + lower + " could make room")
 	}
 	p, short, err := sim.placeAll(ctx, wants, func(uids []gangcache.UID) []*corev1.Pod {
 		return g.membersOr(pod, uids)
@@ -75,14 +77,11 @@ func (g *Gang) preempt(
 	case err != nil:
 		return nil, fwk.AsStatus(err)
 	case short != nil:
-		return never("evicting all pods of lower priority would not make room")
+		return never("evicting all pods of " + lower + " would not make room")
 	}
-	victims, err := r.victims(ctx, sim, p)
-	switch {
-	case err != nil:
-		return nil, fwk.AsStatus(err)
-	case len(victims) == 0: // nobody's leaving would have it tried again
-		return never("no pods of lower priority are in the way")
+	victims := sim.evicted()
+	if len(victims) == 0 { // nobody's leaving would have it tried again
+		return never("no pods of " + lower + " are in the way")
 	}
 	return g.evict(ctx, pod, key, p, victims), nil
 }
@@ -95,20 +94,34 @@ func (g *Gang) membersOr(pod *corev1.Pod, uids []gangcache.UID) []*corev1.Pod {
 	return g.shared.podsOf(uids)
 }
 
-// leaving is how many of the pods that were evicted for a gang still hold their places.
+// byPriority orders pods by their priority, the lowest first.
+func byPriority(a, b *corev1.Pod) int {
+	return cmp.Compare(corev1helpers.PodPriority(a), corev1helpers.PodPriority(b))
+}
+
+// leaving is how many of the pods that were evicted for a gang still hold their places, those aside that are stuck.
 func (c *coordinator) leaving(key gangcache.Key) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lister := c.handle.SharedInformerFactory().Core().V1().Pods().Lister()
 	c.evicted[key] = slices.DeleteFunc(c.evicted[key], func(p *corev1.Pod) bool {
 		now, err := lister.Pods(p.Namespace).Get(p.Name)
-		return err != nil || now.UID != p.UID || now.Spec.NodeName == ""
+		return err != nil || now.UID != p.UID || now.Spec.NodeName == "" || stuck(now, time.Now())
 	})
 	n := len(c.evicted[key])
 	if n == 0 {
 		delete(c.evicted, key)
 	}
 	return n
+}
+
+// stuckAfter is how long after its grace period a pod that is being deleted counts as one that will leave. A kubelet that
+// is alive kills it at the end of the grace period; that of a lost node never says that it did.
+const stuckAfter = time.Minute
+
+// stuck says whether a pod should have been gone for a while: it keeps its place, and nobody waits for it.
+func stuck(pod *corev1.Pod, now time.Time) bool {
+	return pod.DeletionTimestamp != nil && now.After(pod.DeletionTimestamp.Add(stuckAfter))
 }
 
 // evict evicts pods, in the background, and keeps the room for those it was made for.
@@ -137,14 +150,28 @@ func (g *Gang) evict(
 	logger.V(2).Info("Evicting pods to make room for a gang", "gang", key.String(), "pods", len(victims))
 	background := klog.NewContext(context.WithoutCancel(ctx), logger)
 	go g.evictAll(background, pod, key, target, victims)
+	g.tryAgain(background, pod, longestGrace(victims)+stuckAfter+time.Second)
 	return framework.NewPostFilterResultWithNominatedNode(target)
+}
+
+// longestGrace is how long the slowest of some pods may take to end.
+func longestGrace(pods []*corev1.Pod) time.Duration {
+	longest := int64(0)
+	for _, p := range pods {
+		grace := int64(corev1.DefaultTerminationGracePeriodSeconds)
+		if s := p.Spec.TerminationGracePeriodSeconds; s != nil {
+			grace = *s
+		}
+		longest = max(longest, grace)
+	}
+	return time.Duration(longest) * time.Second
 }
 
 // evictAll evicts pods. Where an eviction is refused the pod is tried again after a pause: it may find others.
 func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key, target string, victims []*corev1.Pod) {
 	errs := make([]error, len(victims))
 	g.profile.Parallelizer().Until(ctx, len(victims), func(i int) {
-		errs[i] = g.preempter.Executor.PreemptPod(ctx, candidate(target), preemptor{pod}, victims[i], Name)
+		errs[i] = g.preempter.Executor.PreemptPod(ctx, candidate{target, &extenderv1.Victims{}}, preemptor{pod}, victims[i], Name)
 	}, Name)
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return
@@ -156,7 +183,12 @@ func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key,
 		return i >= 0 && errs[i] != nil
 	})
 	g.shared.mu.Unlock()
-	time.AfterFunc(refusedPause, func() {
+	g.tryAgain(ctx, pod, refusedPause)
+}
+
+// tryAgain has a pod tried again after a while, of which no event tells.
+func (g *Gang) tryAgain(ctx context.Context, pod *corev1.Pod, after time.Duration) {
+	time.AfterFunc(after, func() {
 		g.profile.Activate(klog.FromContext(ctx), map[string]*corev1.Pod{pod.Namespace + "/" + pod.Name: pod})
 	})
 }
@@ -233,91 +265,4 @@ func (c *coordinator) clearNominations(wants []gangcache.Want) {
 			delete(c.nominated, uid)
 		}
 	}
-}
-
-// victim is a pod that may be removed, where it is in the simulation.
-type victim struct {
-	info       fwk.PodInfo
-	node       int
-	membership gangcache.Membership
-}
-
-func (v *victim) pod() *corev1.Pod { return v.info.GetPod() }
-
-// removal is the pods that a pod of some priority may have evicted.
-type removal struct {
-	pods     []*victim
-	byNode   map[string][]*victim
-	original map[string]fwk.NodeInfo
-	pdbs     *budgets
-}
-
-// lowest returns the lowest priority among pods, which bounds what may be evicted.
-func lowest(pods []*corev1.Pod) int32 {
-	out := int32(math.MaxInt32)
-	for _, p := range pods {
-		out = min(out, corev1helpers.PodPriority(p))
-	}
-	return out
-}
-
-// newRemoval finds the pods of lower priority that may go. Those of a gang with a member that may not go are left,
-// except what it can spare.
-func (g *Gang) newRemoval(priority int32) (*removal, error) {
-	snapshot, err := g.profile.SnapshotSharedLister().NodeInfos().List()
-	if err != nil {
-		return nil, fmt.Errorf("reading the snapshot: %w", err)
-	}
-	r := &removal{byNode: map[string][]*victim{}, original: map[string]fwk.NodeInfo{}}
-	if r.pdbs, err = g.budgets(); err != nil {
-		return nil, err
-	}
-	protected := map[string]bool{}
-	for _, n := range snapshot {
-		r.original[n.Node().Name] = n
-		for _, info := range n.GetPods() {
-			v := &victim{info: info, membership: g.shared.cache.Membership(uidOf(info.GetPod()))}
-			if corev1helpers.PodPriority(v.pod()) >= priority {
-				protected[v.membership.Group] = true
-				continue
-			}
-			r.pods = append(r.pods, v)
-		}
-	}
-	r.pods = slices.DeleteFunc(r.pods, func(v *victim) bool {
-		return v.membership.Group != "" && protected[v.membership.Group] && !v.membership.Spare
-	})
-	for _, v := range r.pods {
-		name := v.pod().Spec.NodeName
-		r.byNode[name] = append(r.byNode[name], v)
-	}
-	return r, nil
-}
-
-// from takes the pods out of a simulation, whose nodes it orders so that those are filled first where least is lost.
-func (r *removal) from(ctx context.Context, sim *simulation) error {
-	cost := func(n fwk.NodeInfo) (l loss) {
-		for _, v := range r.byNode[n.Node().Name] {
-			l.highest = max(l.highest, int(corev1helpers.PodPriority(v.pod())))
-			l.pods++
-		}
-		return l
-	}
-	sim.ordered = true
-	slices.SortStableFunc(sim.nodes, func(a, b fwk.NodeInfo) int {
-		x, y := cost(a), cost(b)
-		return cmp.Or(
-			cmp.Compare(min(x.pods, 1), min(y.pods, 1)), cmp.Compare(x.highest, y.highest), cmp.Compare(x.pods, y.pods),
-		)
-	})
-	for i, n := range sim.nodes {
-		sim.losses = append(sim.losses, cost(n))
-		for _, v := range r.byNode[n.Node().Name] {
-			v.node = i
-			if err := sim.move(ctx, move{pod: v.info, node: i, taken: true}); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

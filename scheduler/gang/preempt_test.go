@@ -16,7 +16,12 @@ import (
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
-// ends marks a pod as one that another made leave.
+// leaves marks a pod as one that another makes leave, ends as one that should have left long ago.
+func leaves(p *corev1.Pod) {
+	ends(p)
+	p.DeletionTimestamp = &metav1.Time{Time: time.Now().Add(time.Hour)}
+}
+
 func ends(p *corev1.Pod) {
 	p.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)}
 	p.Status.Conditions = []corev1.PodCondition{{
@@ -42,10 +47,10 @@ func TestAlone(t *testing.T) {
 		gang    string
 	}{
 		"a single pod leaves": {
-			reason: "its room is on its way, so no gang goes for it", leaving: worker("single", "", 0, 1, "y", 1, ends),
+			reason: "its room is on its way, so no gang goes for it", leaving: worker("single", "", 0, 1, "y", 1, leaves),
 		},
 		"a member leaves": {
-			reason: "the rest of its gang need not follow", leaving: worker("v-9", "v", 2, 1, "y", 1, ends),
+			reason: "the rest of its gang need not follow", leaving: worker("v-9", "v", 2, 1, "y", 1, leaves),
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -144,6 +149,49 @@ func TestRefusedEviction(t *testing.T) {
 	}
 	if status := try(); !status.IsSuccess() {
 		t.Errorf("nobody else is looked for: %v", status)
+	}
+}
+
+// TestStuckVictim: a pod that should have been gone for a while, as its node is dead, is neither waited for nor evicted
+// again.
+func TestStuckVictim(t *testing.T) {
+	g, _, try := evicts(t, nil)
+	if status := try(); !status.IsSuccess() {
+		t.Fatalf("nobody is evicted: %v", status)
+	}
+	if status := try(); status.Message() != "1 evicted pods are still leaving" {
+		t.Fatalf("while the pod leaves: %v", status)
+	}
+	running := worker("r", "", 0, 2, "x", 1, ends)
+	pods := g.profile.SharedInformerFactory().Core().V1().Pods().Informer().GetStore()
+	if err := pods.Update(running); err != nil {
+		t.Fatal(err)
+	}
+	snapshot, err := g.profile.SnapshotSharedLister().NodeInfos().Get("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	snapshot.GetPods()[0].GetPod().DeletionTimestamp = running.DeletionTimestamp
+	if status := try(); status.Message() != "no pods of lower priority could make room" {
+		t.Errorf("after the pod should have been gone: %v", status)
+	}
+}
+
+// TestLeastImportantMember: what limits whom a gang may evict is said.
+func TestLeastImportantMember(t *testing.T) {
+	gang := append(workers("g", 1, 2, 1), worker("g-9", "g", 2, 1, "", 10))
+	g := newPlugin(t, []*corev1.Node{machine("x", 2)}, []*corev1.Pod{worker("p", "", 0, 1, "x", 50)})
+	for _, p := range gang {
+		g.shared.seen(nil, p)
+	}
+	state := framework.NewCycleState()
+	if _, status := g.PreFilter(t.Context(), state, gang[0], nil); !status.IsRejected() {
+		t.Fatalf("the gang fits: %v", status)
+	}
+	_, status := g.PostFilter(t.Context(), state, gang[0], full("x"))
+	want := "no pods of lower priority than 10, which is that of member g-9, could make room"
+	if status.Message() != want {
+		t.Errorf("got %q, want %q", status.Message(), want)
 	}
 }
 

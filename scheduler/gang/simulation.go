@@ -42,8 +42,7 @@ type simulation struct {
 	kinds   map[*corev1.Pod]*class
 	last    *class    // that was asked for
 	start   int       // the node that is looked at first
-	ordered bool      // the nodes are in the order in which they are to be filled
-	losses  []loss    // of ordered nodes, what would be lost on each
+	removal *removal  // who may be evicted, nil where nobody may
 	moves   []move    // what changed against the snapshot, for classes that are met later
 	clock   int       // counts the moves, those that were taken back too
 	domain  *domain   // where pods are placed now
@@ -328,7 +327,10 @@ func (sim *simulation) placeNext(ctx context.Context, p *plan, q *queue) (bool, 
 		}
 		if q.failed == nil {
 			i := slices.IndexFunc(q.pods, func(p *corev1.Pod) bool { return sim.kinds[p] == c })
-			q.failed, q.reasons = q.pods[i], c.within[sim.domain].reasons
+			q.failed = q.pods[i]
+			if f := c.within[sim.domain]; f != nil {
+				q.reasons = f.reasons
+			}
 		}
 	}
 	return false, nil
@@ -359,6 +361,9 @@ func (sim *simulation) update(ctx context.Context, c *class, m move) error {
 
 // place finds the first node that takes a pod and puts it there; -1 where none does.
 func (sim *simulation) place(ctx context.Context, c *class, pod *corev1.Pod) (int, error) {
+	if sim.removal != nil {
+		return sim.makeRoom(ctx, c, pod)
+	}
 	f, err := sim.filling(ctx, c)
 	if err != nil || c.refusal != nil {
 		return -1, err
@@ -421,12 +426,11 @@ func (sim *simulation) carryOut(ctx context.Context, m move) error {
 		sim.nodes[m.node].AddPodInfo(m.pod)
 	}
 	sim.clock++
-	return sim.updateAll(ctx, m)
-}
-
-// updateAll updates the classes met so far with a move.
-func (sim *simulation) updateAll(ctx context.Context, m move) error {
+	if sim.removal != nil {
+		sim.removal.count(m)
+	}
 	for _, c := range sim.classes {
+		delete(c.evictions, m.node)
 		if err := sim.update(ctx, c, m); err != nil {
 			return err
 		}

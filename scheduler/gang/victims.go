@@ -1,11 +1,11 @@
 package gang
 
 import (
-	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -16,222 +16,343 @@ import (
 	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/klog/v2"
 	extenderv1 "k8s.io/kube-scheduler/extender/v1"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
 	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
+	"k8s.io/kubernetes/pkg/scheduler/util"
+
+	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
-// unit is what is evicted together or stays together: a pod, or all of a gang's pods but the spare ones.
-type unit struct {
-	pods     []*victim
-	group    string // "" for a pod without a gang
-	core     bool   // without it the group's spare pods go too
-	priority int32
-	violates bool // evicting it breaks a PodDisruptionBudget
+// removal is the pods that a gang may have evicted. Members of the gang are placed one after another as kube-scheduler
+// would: its own code finds whom one pod must have evicted on each node, and chooses the node. What is added here is
+// that of a gang all go, wherever they are, but those that it can spare.
+type removal struct {
+	ranker  defaultpreemption.DefaultPreemption // kube-scheduler's own, which is told who may go
+	sparing defaultpreemption.DefaultPreemption // the same without those with whom others would go
+	victims map[types.UID]*victim
+	groups  map[string][]*victim            // by gangcache.Membership
+	budgets []*policyv1.PodDisruptionBudget // with what they allow beside those who go already
+	selects []labels.Selector
 }
 
-// victims are the pods that must go for a plan: of all that were taken out of the simulation those that it cannot do
-// with. The most important are put back first, those before all whose eviction breaks a PodDisruptionBudget.
-func (r *removal) victims(ctx context.Context, sim *simulation, p *plan) ([]*corev1.Pod, error) {
-	placed := map[int][]*class{}
-	for _, s := range p.assignments {
-		c, err := sim.class(ctx, s.pod)
-		if err != nil {
-			return nil, err
-		}
-		placed[s.node] = append(placed[s.node], c)
+// victim is a pod that may be evicted, where it is in the simulation.
+type victim struct {
+	info       fwk.PodInfo
+	node       int
+	membership gangcache.Membership
+}
+
+func (v *victim) pod() *corev1.Pod { return v.info.GetPod() }
+
+// newRemoval finds the pods below a priority that may go. Those of a gang with a member that may not go are left, except
+// what it can spare.
+func (g *Gang) newRemoval(nodes []fwk.NodeInfo, priority int32) (*removal, error) {
+	r := &removal{ranker: *g.preempter, victims: map[types.UID]*victim{}, groups: map[string][]*victim{}}
+	r.ranker.IsEligiblePod = func(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
+		return r.victims[victim.GetPod().UID] != nil
 	}
-	units := r.units(sim, placed)
-	kept, lost := map[*victim]bool{}, map[string]bool{}
-	for _, u := range units {
-		stays, err := r.stays(ctx, sim, u, placed, kept)
-		if err != nil {
-			return nil, err
-		}
-		if !stays && u.core {
-			lost[u.group] = true
-		}
+	r.ranker.MoreImportantPod = r.moreImportant
+	r.sparing = r.ranker
+	r.sparing.IsEligiblePod = func(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
+		pod := victim.GetPod()
+		return r.victims[pod.UID] != nil && len(r.company(pod)) == 0
 	}
-	var out []*corev1.Pod
-	for _, u := range units {
-		for _, v := range u.pods {
-			if !kept[v] || lost[u.group] {
-				out = append(out, v.pod())
+	if err := r.readBudgets(g.profile.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister().List(
+		labels.Everything())); err != nil {
+		return nil, err
+	}
+	protected, now := map[string]bool{}, time.Now()
+	for i, n := range nodes {
+		for _, info := range n.GetPods() {
+			v := &victim{info, i, g.shared.cache.Membership(uidOf(info.GetPod()))}
+			switch {
+			case stuck(v.pod(), now):
+			case corev1helpers.PodPriority(v.pod()) >= priority:
+				protected[v.membership.Group] = true
+			default:
+				r.victims[v.pod().UID] = v
 			}
 		}
 	}
-	return out, nil
+	for uid, v := range r.victims {
+		switch group := v.membership.Group; {
+		case group == "":
+		case protected[group] && !v.membership.Spare:
+			delete(r.victims, uid)
+		default:
+			r.groups[group] = append(r.groups[group], v)
+		}
+	}
+	return r, nil
 }
 
-// stays puts a unit back, and takes it off again where what is placed would not fit beside it.
-func (r *removal) stays(
-	ctx context.Context, sim *simulation, u *unit, placed map[int][]*class, kept map[*victim]bool,
-) (bool, error) {
-	set := func(to bool) error {
-		for _, v := range u.pods {
-			kept[v] = to
-			if err := sim.updateAll(ctx, move{pod: v.info, node: v.node, taken: !to}); err != nil {
-				return err
-			}
-		}
+// company is the pods that go with one that is evicted: the rest of its gang, unless the gang can spare it.
+func (r *removal) company(pod *corev1.Pod) []*victim {
+	v := r.victims[pod.UID]
+	if v == nil || v.membership.Group == "" || v.membership.Spare {
 		return nil
 	}
-	if err := set(true); err != nil {
-		return false, err
-	}
-	nodes := map[int]bool{}
-	for _, v := range u.pods {
-		nodes[v.node] = true
-		if sim.farReaching(v) {
-			for n := range placed {
-				nodes[n] = true
-			}
-		}
-	}
-	for n := range nodes {
-		if len(placed[n]) == 0 {
-			continue
-		}
-		if ok, err := r.fits(ctx, sim, n, placed[n], kept); err != nil || !ok {
-			return false, errors.Join(err, set(false))
-		}
-	}
-	return true, nil
+	return r.groups[v.membership.Group]
 }
 
-// farReaching says whether a pod may keep what is placed away from other nodes than its own.
-func (sim *simulation) farReaching(v *victim) bool {
-	if len(v.info.GetRequiredAntiAffinityTerms()) > 0 {
-		return true
+// moreImportant is kube-scheduler's order of who is spared first, but that of equals those are spared with whom others
+// would have to go.
+func (r *removal) moreImportant(a, b *corev1.Pod) bool {
+	if with, without := len(r.company(a)), len(r.company(b)); byPriority(a, b) == 0 && with != without {
+		return with > without
 	}
-	for _, c := range sim.classes {
-		if len(c.pod.Spec.TopologySpreadConstraints) > 0 {
-			return true
-		}
-		for _, t := range c.info.GetRequiredAntiAffinityTerms() {
-			if t.Matches(v.pod(), nil) {
-				return true
-			}
-		}
-	}
-	return false
+	return util.MoreImportantPod(a, b)
 }
 
-// fits says whether what a plan places on a node still fits there beside the pods that are kept.
-func (r *removal) fits(
-	ctx context.Context, sim *simulation, node int, placed []*class, kept map[*victim]bool,
-) (bool, error) {
-	name := sim.nodes[node].Node().Name
-	n := r.original[name].Snapshot()
-	for _, v := range r.byNode[name] {
-		if kept[v] {
-			continue
-		}
-		if err := n.RemovePod(klog.FromContext(ctx), v.pod()); err != nil {
-			return false, fmt.Errorf("taking pod %s off its node: %w", v.pod().Name, err)
+// lost is what it costs to evict pods, with those that go with them, as kube-scheduler reckons.
+func (r *removal) lost(pods []*corev1.Pod) *extenderv1.Victims {
+	out := &extenderv1.Victims{}
+	known := map[types.UID]bool{}
+	add := func(pod *corev1.Pod) {
+		if !known[pod.UID] {
+			known[pod.UID], out.Pods = true, append(out.Pods, pod)
 		}
 	}
-	// The classes know of the pods that are placed here: each is to fit beside those before it, not beside itself.
-	for _, c := range placed {
-		if err := sim.updateAll(ctx, move{pod: c.info, node: node, taken: true}); err != nil {
-			return false, err
+	for _, pod := range pods {
+		add(pod)
+		for _, v := range r.company(pod) {
+			add(v.pod())
 		}
 	}
-	fits := true
-	for _, c := range placed {
-		fits = fits && sim.fw.RunFilterPluginsWithNominatedPods(ctx, c.state, c.pod, n).IsSuccess()
-		n.AddPodInfo(c.info)
-		if err := sim.updateAll(ctx, move{pod: c.info, node: node}); err != nil {
-			return false, err
+	slices.SortStableFunc(out.Pods, func(a, b *corev1.Pod) int { return byPriority(b, a) })
+	left := make([]int32, len(r.budgets))
+	for i, b := range r.budgets {
+		left[i] = b.Status.DisruptionsAllowed
+	}
+	for _, pod := range out.Pods {
+		broken := false
+		r.eachBudget(pod, func(i int) {
+			left[i]--
+			broken = broken || left[i] < 0
+		})
+		if broken {
+			out.NumPDBViolations++
 		}
 	}
-	return fits, nil
-}
-
-// units groups the pods that may be in the way of a plan, with the rest of their gangs, in the order in which they are
-// put back.
-func (r *removal) units(sim *simulation, placed map[int][]*class) []*unit {
-	inTheWay := func(v *victim) bool { return len(placed[v.node]) > 0 || sim.farReaching(v) }
-	touched := map[string]bool{}
-	for _, v := range r.pods {
-		if v.membership.Group != "" && inTheWay(v) {
-			touched[v.membership.Group] = true
-		}
-	}
-	var out []*unit
-	cores := map[string]*unit{}
-	for _, v := range r.pods {
-		switch group := v.membership.Group; {
-		case group == "" && !inTheWay(v), group != "" && !touched[group]:
-		case group == "" || v.membership.Spare:
-			out = append(out, &unit{pods: []*victim{v}, group: group})
-		case cores[group] == nil:
-			cores[group] = &unit{pods: []*victim{v}, group: group, core: true}
-			out = append(out, cores[group])
-		default:
-			cores[group].pods = append(cores[group].pods, v)
-		}
-	}
-	for _, u := range out {
-		for _, v := range u.pods {
-			u.priority = max(u.priority, corev1helpers.PodPriority(v.pod()))
-			u.violates = r.pdbs.broken(v.pod()) || u.violates
-		}
-	}
-	slices.SortStableFunc(out, func(a, b *unit) int {
-		return cmp.Or(
-			first(a.violates, b.violates), cmp.Compare(b.priority, a.priority), first(a.core, b.core),
-			cmp.Compare(len(b.pods), len(a.pods)),
-		)
-	})
 	return out
 }
 
-// first orders what holds before what does not.
-func first(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
-
-// budgets are the cluster's PodDisruptionBudgets, and how many pods each can still lose.
-type budgets struct {
-	pdbs      []*policyv1.PodDisruptionBudget
-	selectors []labels.Selector
-	left      []int32
-}
-
-func (g *Gang) budgets() (*budgets, error) {
-	informer := g.profile.SharedInformerFactory().Policy().V1().PodDisruptionBudgets()
-	pdbs, err := informer.Lister().List(labels.Everything())
+// readBudgets takes the cluster's PodDisruptionBudgets. One with a malformed selector, or without one, has no pods.
+func (r *removal) readBudgets(budgets []*policyv1.PodDisruptionBudget, err error) error {
 	if err != nil {
-		return nil, fmt.Errorf("listing PodDisruptionBudgets: %w", err)
+		return fmt.Errorf("listing PodDisruptionBudgets: %w", err)
 	}
-	b := &budgets{pdbs: pdbs}
-	for _, pdb := range pdbs {
-		selector, err := metav1.LabelSelectorAsSelector(pdb.Spec.Selector)
-		if err != nil {
+	r.budgets = slices.Clone(budgets)
+	for _, b := range budgets {
+		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
+		if err != nil || selector.Empty() {
 			selector = labels.Nothing()
 		}
-		b.selectors = append(b.selectors, selector)
-		b.left = append(b.left, pdb.Status.DisruptionsAllowed)
+		r.selects = append(r.selects, selector)
 	}
-	return b, nil
+	return nil
 }
 
-// broken counts a pod as evicted and says whether that is more than a budget allows.
-func (b *budgets) broken(pod *corev1.Pod) bool {
-	broken := false
-	for i, pdb := range b.pdbs {
-		if pdb.Namespace != pod.Namespace || b.selectors[i].Empty() || !b.selectors[i].Matches(labels.Set(pod.Labels)) {
+// eachBudget calls a function with each budget that a pod is under, which does not know yet that the pod goes.
+func (r *removal) eachBudget(pod *corev1.Pod, with func(int)) {
+	for i, b := range r.budgets {
+		if _, known := b.Status.DisruptedPods[pod.Name]; !known && b.Namespace == pod.Namespace &&
+			r.selects[i].Matches(labels.Set(pod.Labels)) {
+			with(i)
+		}
+	}
+}
+
+// count enters in the budgets that a pod goes, or stays after all.
+func (r *removal) count(m move) {
+	if r.victims[m.pod.GetPod().UID] == nil {
+		return
+	}
+	r.eachBudget(m.pod.GetPod(), func(i int) {
+		b := *r.budgets[i] // that of the informer stays as it is
+		if m.taken {
+			b.Status.DisruptionsAllowed--
+		} else {
+			b.Status.DisruptionsAllowed++
+		}
+		r.budgets[i] = &b
+	})
+}
+
+// evicted are the pods that go for what was placed.
+func (sim *simulation) evicted() []*corev1.Pod {
+	var out []*corev1.Pod
+	for _, m := range sim.moves {
+		if m.taken {
+			out = append(out, m.pod.GetPod())
+		}
+	}
+	return out
+}
+
+// eviction is who must go for one pod of a class on a node, nobody where there is room.
+type eviction struct {
+	lost  *extenderv1.Victims // nil where nobody's leaving makes room
+	clock int                 // the simulation's when that was found out
+}
+
+// makeRoom puts a pod on the node where least is lost, and takes those off who must go; -1 where no node is left.
+func (sim *simulation) makeRoom(ctx context.Context, c *class, pod *corev1.Pod) (int, error) {
+	if c.refusal != nil {
+		return -1, nil
+	}
+	if err := sim.findEvictions(ctx, c, func(e *eviction) bool { return e == nil }); err != nil {
+		return -1, err
+	}
+	for {
+		node := sim.cheapest(ctx, c)
+		if node < 0 && c.coupled { // what was placed may have opened up a node
+			stale := func(e *eviction) bool { return e.clock != sim.clock }
+			if err := sim.findEvictions(ctx, c, stale); err != nil {
+				return -1, err
+			}
+			node = sim.cheapest(ctx, c)
+		}
+		if node < 0 {
+			return -1, nil
+		}
+		e := c.evictions[node]
+		if e.clock == sim.clock {
+			return node, sim.evictFor(ctx, c, pod, node)
+		}
+		if err := sim.findEviction(ctx, c, node, e); err != nil {
+			return -1, err
+		}
+	}
+}
+
+// evictFor takes those off who must go for a pod on a node, and puts it there.
+func (sim *simulation) evictFor(ctx context.Context, c *class, pod *corev1.Pod, node int) error {
+	for _, p := range c.evictions[node].lost.Pods {
+		v := sim.removal.victims[p.UID]
+		if err := sim.move(ctx, move{pod: v.info, node: v.node, taken: true}); err != nil {
+			return err
+		}
+	}
+	return sim.put(ctx, c, pod, node)
+}
+
+// cheapest is the node on which a class loses least, by kube-scheduler's choice; -1 where no node takes it.
+func (sim *simulation) cheapest(ctx context.Context, c *class) int {
+	var candidates []preemption.Candidate
+	for _, i := range sim.domain.nodes {
+		switch e := c.evictions[i]; {
+		case e.lost == nil:
+		case len(e.lost.Pods) == 0:
+			return i
+		default:
+			candidates = append(candidates, candidate{strconv.Itoa(i), e.lost})
+		}
+	}
+	return sim.removal.choose(ctx, candidates)
+}
+
+// byLoss orders domains by what is lost there: those first where nobody goes, then as kube-scheduler chooses. Without a
+// removal their order stays.
+func (r *removal) byLoss(ctx context.Context, choices []choice) []choice {
+	var out []choice
+	var candidates []preemption.Candidate
+	for i, c := range choices {
+		if len(c.lost) == 0 {
+			out = append(out, c)
+		} else {
+			candidates = append(candidates, candidate{strconv.Itoa(i), r.lost(c.lost)})
+		}
+	}
+	for len(candidates) > 0 {
+		i := r.choose(ctx, candidates)
+		out = append(out, choices[i])
+		candidates = slices.DeleteFunc(candidates, func(c preemption.Candidate) bool { return c.Name() == strconv.Itoa(i) })
+	}
+	return out
+}
+
+// choose is the number that the best of some candidates has as its name, -1 where there are none.
+func (r *removal) choose(ctx context.Context, candidates []preemption.Candidate) int {
+	if len(candidates) == 0 {
+		return -1
+	}
+	i, _ := strconv.Atoi(r.best(ctx, candidates).Name()) // all are numbers
+	return i
+}
+
+// best is the candidate that kube-scheduler chooses.
+func (r *removal) best(ctx context.Context, candidates []preemption.Candidate) preemption.Candidate {
+	return r.ranker.Evaluator.SelectCandidate(ctx, candidates)
+}
+
+// findEvictions finds out who must go for a class on those nodes of the domain of which something holds.
+func (sim *simulation) findEvictions(ctx context.Context, c *class, where func(*eviction) bool) error {
+	var nodes []int
+	for _, i := range sim.domain.nodes {
+		if where(c.evictions[i]) {
+			nodes = append(nodes, i)
+		}
+	}
+	found, errs := make([]eviction, len(nodes)), make([]error, len(nodes))
+	sim.fw.Parallelizer().Until(ctx, len(nodes), func(k int) {
+		errs[k] = sim.findEviction(ctx, c, nodes[k], &found[k])
+	}, Name)
+	for k, i := range nodes {
+		if errs[k] != nil {
+			return errs[k]
+		}
+		c.evictions[i] = &found[k]
+	}
+	return context.Cause(ctx)
+}
+
+// findEviction finds out who must go for a pod of a class on a node.
+func (sim *simulation) findEviction(ctx context.Context, c *class, node int, e *eviction) error {
+	*e = eviction{clock: sim.clock}
+	n := sim.nodes[node]
+	if status := sim.takes(ctx, c, node); status.IsSuccess() || !status.IsRejected() {
+		e.lost = &extenderv1.Victims{}
+		return status.AsError()
+	}
+	if c.allowed != nil && !c.allowed.Has(n.Node().Name) {
+		return nil
+	}
+	r := sim.removal
+	var candidates []preemption.Candidate
+	for i, ranker := range []*defaultpreemption.DefaultPreemption{&r.ranker, &r.sparing} {
+		pods, _, status := ranker.SelectVictimsOnNode(ctx, c.state.Clone(), c.pod, n.Snapshot(), r.budgets)
+		if !status.IsSuccess() {
+			if !status.IsRejected() {
+				return status.AsError()
+			}
 			continue
 		}
-		b.left[i]--
-		broken = broken || b.left[i] < 0
+		candidates = append(candidates, candidate{strconv.Itoa(i), r.lost(pods)})
+		if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return len(r.company(p)) > 0 }) {
+			break // it spares them by itself
+		}
 	}
-	return broken
+	if len(candidates) > 0 {
+		e.lost = r.best(ctx, candidates).Victims()
+	}
+	return nil
+}
+
+// bare is a node without those of its pods that may go, and those.
+func (sim *simulation) bare(node int) (n fwk.NodeInfo, gone []*corev1.Pod) {
+	n = sim.nodes[node]
+	if sim.removal == nil {
+		return n, nil
+	}
+	rest := n.Snapshot()
+	for _, info := range n.GetPods() {
+		if pod := info.GetPod(); sim.removal.victims[pod.UID] != nil && rest.RemovePod(klog.Background(), pod) == nil {
+			gone = append(gone, pod)
+		}
+	}
+	return rest, gone
 }
 
 // preemptor is the pod on whose behalf others are evicted, as kube-scheduler's own executor of preemption asks for it.
@@ -248,10 +369,13 @@ func (p preemptor) Pods() map[string]*corev1.Pod { return map[string]*corev1.Pod
 func (p preemptor) Priority() int32              { return corev1helpers.PodPriority(p.pod) }
 func (p preemptor) Type() string                 { return "pod" }
 
-// candidate is the node that a preemptor will have room on.
-type candidate string
+// candidate is a node, or another place, for a preemptor, and what is lost there.
+type candidate struct {
+	name string
+	lost *extenderv1.Victims
+}
 
-var _ preemption.Candidate = candidate("")
+var _ preemption.Candidate = candidate{}
 
-func (c candidate) Victims() *extenderv1.Victims { return &extenderv1.Victims{} }
-func (c candidate) Name() string                 { return string(c) }
+func (c candidate) Victims() *extenderv1.Victims { return c.lost }
+func (c candidate) Name() string                 { return c.name }

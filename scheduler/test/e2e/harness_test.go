@@ -75,6 +75,7 @@ func TestScheduler(t *testing.T) {
 	l.beside("Preemption", testPreemption)
 	l.beside("Topology", testTopology)
 	l.beside("Random", testRandom)
+	l.beside("Trouble", testTrouble)
 }
 
 // edited is the default configuration with replacements, which must match.

@@ -2,6 +2,10 @@ package scheduling
 
 import (
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
@@ -9,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
+	"github.com/tegen-dev/tegen/scheduler/test/cluster"
 )
 
 func quantity(s string) resource.Quantity { return resource.MustParse(s) }
@@ -125,4 +130,70 @@ func testPreemption(l *lab) {
 			l.t.Errorf("%d of 4 gangs are left: two had to go for 3 GPUs", left)
 		}
 	})
+	l.story("guarded-elsewhere", func(l *lab, ns string) {
+		l.nodes(ns, 2, 1)
+		guarded := gang{namespace: ns, name: "guarded", gpus: 1}.priority("low")
+		free := gang{namespace: ns, name: "free", gpus: 1}.priority("middle")
+		l.create(guarded, 0, 1)
+		l.create(free, 0, 1)
+		l.runs(guarded, 1)
+		l.runs(free, 1)
+		l.budget(guarded, 1)
+		g := of(ns, "g", 1, 1, 1).priority("high")
+		l.create(g, 0, 1)
+		l.runs(g, 1)
+		l.stays(guarded, 1) // of lower priority, but its budget allows no disruption
+		l.gone(free, 0)
+	})
+
+	l.story("mixed-priority", func(l *lab, ns string) {
+		l.nodes(ns, 1, 2)
+		middle := gang{namespace: ns, name: "middle", gpus: 2}.priority("middle")
+		l.create(middle, 0, 1)
+		l.runs(middle, 1)
+		g := of(ns, "g", 2, 2, 1)
+		g.with = func(p *corev1.Pod) { p.Spec.PriorityClassName = map[string]string{"g-0": "high", "g-1": "low"}[p.Name] }
+		l.create(g, 0, 2)
+		l.until("an event names the member that limits the gang", func() bool {
+			return slices.ContainsFunc(l.events(ns), func(e string) bool {
+				return strings.Contains(e, "lower priority than 100, which is that of member g-1")
+			})
+		}, l.sight(g))
+		l.stays(middle, 1)
+	})
+
+	l.story("evicted-by-another", func(l *lab, ns string) {
+		l.startKubeScheduler()
+		l.nodes(ns, 2, 1)
+		g := of(ns, "g", 2, 2, 1).priority("low")
+		l.create(g, 0, 2)
+		l.runs(g, 2)
+		other := gang{namespace: ns, name: "other", gpus: 1, scheduler: "default-scheduler"}.priority("high")
+		l.create(other, 0, 1)
+		l.runs(other, 1) // kube-scheduler knows of no gang, and evicts one of its pods
+		l.gone(g, 1)
+		l.create(g, 2, 3)
+		l.reported(g, "Insufficient")
+		l.nodes(ns, 1, 1)
+		l.runs(g, 2)
+	})
+}
+
+// startKubeScheduler starts the stock scheduler beside the lab's.
+func (l *lab) startKubeScheduler() {
+	l.t.Helper()
+	program, err := cluster.Program(l.t.Context(), os.Stderr, "kube-scheduler")
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	port, err := cluster.FreePort()
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	if _, err := l.Run(l.t.Context(), "kube-scheduler", program, "--kubeconfig", l.Kubeconfig(), "--leader-elect=false",
+		"--bind-address=127.0.0.1", fmt.Sprintf("--secure-port=%d", port), "--cert-dir",
+		filepath.Join(l.Dir(), "kube-scheduler-certs"), "--authentication-kubeconfig", l.Kubeconfig(),
+		"--authorization-kubeconfig", l.Kubeconfig()); err != nil {
+		l.t.Fatal(err)
+	}
 }

@@ -120,7 +120,11 @@ func (k *Keys) apply(rev int64, events []*clientv3.Event) {
 				k.mu.Unlock()
 				return
 			}
-			h = readHead(e.Kv.Value)
+			if h = readHead(e.Kv.Value); h.Format > format {
+				k.EndWaits() // requests wait for what this program cannot read, until it ends
+				k.o.Failed(errNewer(h.Format))
+				return
+			}
 		} else if c, ok := k.change(e.Kv, deleted); ok {
 			changes = append(changes, c)
 		}

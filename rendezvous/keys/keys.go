@@ -68,6 +68,7 @@ type Options struct {
 
 	Room     func() error // an error while the store's disk has no room for a write; nil: there always is
 	Advanced func()       // called for each part of the state that Open has read
+	Failed   func(error)  // called when nothing can be served any more; it must not wait
 	Log      *slog.Logger // nowhere
 }
 
@@ -98,6 +99,9 @@ func (o Options) filled() Options {
 	}
 	if o.Advanced == nil {
 		o.Advanced = func() {}
+	}
+	if o.Failed == nil {
+		o.Failed = func(error) {}
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -224,6 +228,11 @@ func (k *Keys) load(ctx context.Context) error {
 	id := strconv.FormatUint(r.Header.ClusterId, 16)
 	k.cluster.Store(&id)
 	k.term.Store(r.Header.RaftTerm)
+	if len(r.Kvs) > 0 {
+		if h := readHead(r.Kvs[0].Value); h.Format > format {
+			return errNewer(h.Format)
+		}
+	}
 	from := max(1, r.Header.Revision-int64(k.o.History))
 	if k.isStale() { // what was before is of no use
 		from = r.Header.Revision

@@ -47,8 +47,19 @@ func (r *record) expiring(seconds *uint64, now time.Time) {
 // maxTTL is a hundred years: more overflows a time.
 const maxTTL = 100 * 365 * 24 * 60 * 60
 
+// format is that of the state in the store, and of how indexes are counted. It is raised when either changes, and heads
+// of a format above 1 name theirs: two programs that count differently would contradict each other before one store.
+const format = 1
+
+// errNewer ends a program before a store that a newer one writes.
+func errNewer(have int) error {
+	return fmt.Errorf("the store has the format %d of a newer tegen-rendezvous, and this one knows %d: "+
+		"run the newer one in its place, or delete the keys of the runs first", have, format)
+}
+
 // head is what the last change was, in a key that every transaction writes.
 type head struct {
+	Format  int    `json:"format,omitempty"` // 0 is 1
 	Action  string `json:"action"`
 	Key     string `json:"key"`
 	Refresh bool   `json:"refresh,omitempty"`

@@ -48,7 +48,7 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.SetInterspersed(false) // flags after the command belong to the command
 	f.SortFlags = false
 	f.StringSliceVar(&o.endpoints, "endpoints", nil,
-		"URLs of the etcd, or `host:port` (default: the command's --rdzv-endpoint)")
+		"URLs of the etcd, or `host:port` (default: the command's --rdzv_endpoint)")
 	f.StringVar(&o.files.CA, "cacert", "", "certificate of the authority that signed etcd's")
 	f.StringVar(&o.files.Cert, "cert", "", "client certificate for etcd")
 	f.StringVar(&o.files.Key, "key", "", "key of the client certificate")
@@ -78,7 +78,7 @@ func (o *Options) Complete(f *pflag.FlagSet, command []string, lookup func(strin
 		return err
 	}
 	if o.run = o.launcher.value("rdzv_id"); o.run == "" {
-		return errors.New("the run has no id: give the command --rdzv-id, or set PET_RDZV_ID")
+		return errors.New("the run has no id: give the command --rdzv_id, or set PET_RDZV_ID")
 	}
 	o.minNodes = o.launcher.minNodes()
 	if o.silence != 0 && o.silence < leastSilence {
@@ -116,7 +116,7 @@ func (o *Options) completeEtcd(lookup func(string) (string, bool)) error {
 		}
 	}
 	if len(o.etcd.Endpoints) == 0 {
-		return errors.New("no etcd is named: give --endpoints, or the command --rdzv-endpoint")
+		return errors.New("no etcd is named: give --endpoints, or the command --rdzv_endpoint")
 	}
 	var err error
 	if o.etcd.TLS, err = server.ClientTLS(o.files); err != nil {

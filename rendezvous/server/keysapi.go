@@ -116,6 +116,12 @@ func (s *Server) openStore(ctx context.Context) (*opened, error) {
 	defer stop()
 	options := s.config.Keys
 	options.Advanced, options.Room = advanced, st.Room
+	options.Failed = func(err error) {
+		select {
+		case s.failed <- fmt.Errorf("serving %s: %w", apiKeys, err):
+		default: // it ends already
+		}
+	}
 	k, err := keys.Open(ctx, st.Client, options)
 	if err == nil {
 		return &opened{st, k}, nil

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/tools/cache"
 
@@ -37,7 +38,28 @@ func (c *coordinator) watch(ctx context.Context) error {
 		return fmt.Errorf("watching pods that have succeeded: %w", err)
 	}
 	c.synced = func() bool { return registration.HasSynced() && succeeded() }
+	nodes := c.handle.SharedInformerFactory().Core().V1().Nodes().Informer()
+	if _, err := nodes.AddEventHandler(cache.ResourceEventHandlerFuncs{DeleteFunc: func(obj any) {
+		if gone, ok := obj.(cache.DeletedFinalStateUnknown); ok {
+			obj = gone.Obj
+		}
+		if node, ok := obj.(*corev1.Node); ok {
+			c.nodeGone(node.Name)
+		}
+	}}); err != nil {
+		return fmt.Errorf("watching nodes: %w", err)
+	}
 	return nil
+}
+
+// nodeGone makes members let go that hold a place on a node that was deleted: the API would bind them to it all the
+// same.
+func (c *coordinator) nodeGone(node string) {
+	for _, uid := range c.cache.WaitingOn(node) {
+		if w := c.handle.GetWaitingPod(types.UID(uid)); w != nil {
+			w.Reject(Name, fmt.Sprintf("node %s, on which it held a place, was deleted", node))
+		}
+	}
 }
 
 // watchSucceeded enters pods that have succeeded: they count for their gangs, and kube-scheduler, to which they are as

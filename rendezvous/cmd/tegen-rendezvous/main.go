@@ -51,8 +51,8 @@ and etcd-v2, and a TCPStore for c10d, in one process that outlives the agents.
 Exit codes: 0 success, 1 something went wrong, 2 wrong command line.`
 
 const rootExample = `  tegen-rendezvous serve --listen-client=:2379
-  tegen-rendezvous proxy -- torchrun --rdzv-backend c10d --rdzv-endpoint etcd:2379 \
-    --rdzv-id imagenet --nnodes 2:4 train.py`
+  tegen-rendezvous proxy -- torchrun --rdzv_backend c10d --rdzv_endpoint etcd:2379 \
+    --rdzv_id imagenet --nnodes 2:4 train.py`
 
 func newRootCmd(s cli.Streams) *cobra.Command {
 	return cli.Root(s, "tegen-rendezvous", "Let the agents of elastic training runs find each other", rootLong,

@@ -18,7 +18,7 @@ The command is started with the endpoint, the backend c10d, is_host=0 and a
 read_timeout of 600 s, where it has none of its own, in torchrun's options and
 in PET_RDZV_ENDPOINT, PET_RDZV_BACKEND and PET_RDZV_CONF, so that also a script
 which calls torchrun finds them. TORCH_DISABLE_SHARE_RDZV_TCP_STORE is 1 unless
-it is set. --rdzv-id or PET_RDZV_ID says which run it is.
+it is set. --rdzv_id or PET_RDZV_ID says which run it is.
 
 The etcd is --endpoints, or the endpoint that the command names. While it does
 not answer, what the agent asks for waits; the processes train on. Each flag can
@@ -31,9 +31,9 @@ other nodes form a new world, if they are at least as many as --nnodes requires.
 If a script calls torchrun, set PET_NNODES to the value of its --nnodes. Without
 either, silent nodes are not evicted, and the log has a warning.
 
-An eviction uses no restart of --max-restarts, unless a worker fails before. On
+An eviction uses no restart of --max_restarts, unless a worker fails before. On
 Linux, workers that still run --worker-grace later are killed. Nodes are not
-evicted while the etcd is away. If the command sets no --monitor-interval,
+evicted while the etcd is away. If the command sets no --monitor_interval,
 PET_MONITOR_INTERVAL is 0.1, so that agents of torch 1.13 notice an eviction as
 soon as newer ones.
 
@@ -44,8 +44,8 @@ Exit codes: the command's own, 128+n if signal n ended it, 1 the command was not
 started, 2 wrong command line.`
 
 const proxyExample = `  # On each of two to four machines
-  tegen-rendezvous proxy -- torchrun --rdzv-backend c10d --rdzv-endpoint etcd:2379 \
-    --rdzv-id imagenet --nnodes 2:4 --max-restarts 3 train.py
+  tegen-rendezvous proxy -- torchrun --rdzv_backend c10d --rdzv_endpoint etcd:2379 \
+    --rdzv_id imagenet --nnodes 2:4 --max_restarts 3 train.py
 
   # A script that calls torchrun, and an etcd with TLS
   PET_RDZV_ID=imagenet PET_NNODES=2:4 tegen-rendezvous proxy --endpoints https://etcd:2379 \

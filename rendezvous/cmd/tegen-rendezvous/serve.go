@@ -12,9 +12,9 @@ import (
 
 const serveLong = `serve lets agents find each other through four listeners:
 
-  --listen-client   etcd's v2 keys API, for torchrun --rdzv-backend=etcd or etcd-v2
-  --listen-c10d     a TCPStore, for torchrun --rdzv-backend=c10d, of any age
-  --listen-proxies  the store, for torchrun --rdzv-backend=c10d below a proxy
+  --listen-client   etcd's v2 keys API, for torchrun --rdzv_backend=etcd or etcd-v2
+  --listen-c10d     a TCPStore, for torchrun --rdzv_backend=c10d, of any age
+  --listen-proxies  the store, for torchrun --rdzv_backend=c10d below a proxy
                     (tegen-rendezvous proxy), which outlives it
   --listen-status   /healthz, /readyz, /metrics and /runs
 
@@ -45,16 +45,16 @@ const serveExample = `  # One process that keeps its data, for agents on other m
   # The same for torchruns that outlive it, each below a proxy
   tegen-rendezvous serve --data-dir /var/lib/tegen-rendezvous --listen-client= --listen-c10d= \
     --listen-proxies=:29400
-  tegen-rendezvous proxy -- torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 \
-    --rdzv-id=a --nnodes=2:4 train.py
+  tegen-rendezvous proxy -- torchrun --rdzv_backend=c10d --rdzv_endpoint=rendezvous:29400 \
+    --rdzv_id=a --nnodes=2:4 train.py
 
   # One of several replicas in front of an etcd cluster
   tegen-rendezvous serve --listen-client=:2379 --store=etcd --endpoints=https://etcd:2379 \
     --cacert=ca.crt --cert=tls.crt --key=tls.key --advertise-client-urls=http://rendezvous:2379
 
   # What agents are then started with
-  torchrun --rdzv-backend=c10d --rdzv-endpoint=rendezvous:29400 --rdzv-id=a --nnodes=2:4 train.py
-  torchrun --rdzv-backend=etcd --rdzv-endpoint=rendezvous:2379 --rdzv-id=a --nnodes=2:4 train.py`
+  torchrun --rdzv_backend=c10d --rdzv_endpoint=rendezvous:29400 --rdzv_id=a --nnodes=2:4 train.py
+  torchrun --rdzv_backend=etcd --rdzv_endpoint=rendezvous:2379 --rdzv_id=a --nnodes=2:4 train.py`
 
 const serveCommand = "serve"
 

@@ -411,7 +411,7 @@ func TestUsage(t *testing.T) {
 func TestHelp(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"", "serve       Serve rendezvous"},
-		{"serve --help", "torchrun --rdzv-backend=c10d"},
+		{"serve --help", "torchrun --rdzv_backend=c10d"},
 		{"version", "tegen-rendezvous "},
 		{"completion bash", "__start_tegen-rendezvous"},
 		{"__complete serve --store e", "embedded\netcd\n"},

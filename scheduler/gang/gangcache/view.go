@@ -62,6 +62,21 @@ func (c *Cache) Answer(uid UID) (bind, letGo bool) {
 	return how == allowed, how == leaving || how == unplaced
 }
 
+// WaitingOn are the pods that hold places on a node, in the scheduler's memory alone.
+func (c *Cache) WaitingOn(node string) []UID {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var out []UID
+	for _, g := range c.gangs {
+		for uid, how := range g.reserved {
+			if how == waiting && g.members[uid].Node == node {
+				out = append(out, uid)
+			}
+		}
+	}
+	return out
+}
+
 // AnyOf is one of a gang's pods; ok is false where it has none.
 func (c *Cache) AnyOf(key Key) (uid UID, ok bool) {
 	c.mu.Lock()

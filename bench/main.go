@@ -53,6 +53,7 @@ func parseFlags(args []string) (options, error) {
 	names := fs.String("tools", "tegen,floor,helm,kustomize,cue", "programs; tegen runs whether named or not")
 	runs := fs.Int("runs", 15, "most runs of one program at one size")
 	budget := fs.Duration("budget", 8*time.Second, "time after which one program starts no further run at one size")
+	before := fs.String("earlier", "", "an earlier build of tegen, a program, to measure beside this one")
 	entries := fs.Bool("entries", false, "measure fn and plan beside render and kustomize, in place of the comparison")
 	if err := fs.Parse(args); err != nil {
 		return options{}, err
@@ -66,7 +67,9 @@ func parseFlags(args []string) (options, error) {
 	if opts.runs < 1 {
 		return opts, fmt.Errorf("-runs: %d is less than one", opts.runs)
 	}
-	opts.tools, err = choose(*names)
+	if opts.tools, err = choose(*names); err == nil && *before != "" {
+		opts.tools = append(opts.tools, earlier(*before))
+	}
 	return opts, err
 }
 

@@ -20,6 +20,7 @@ type tool struct {
 	name    string
 	pkg     string
 	modfile string // "" is the module's own go.mod
+	built   string // a program that is built already, in place of pkg
 	args    func(root string, in input) []string
 
 	binary  string
@@ -71,6 +72,13 @@ func choose(names string) ([]tool, error) {
 	return chosen, nil
 }
 
+// earlier is another build of tegen, to see what a change costs.
+func earlier(program string) tool {
+	t := tools()[0]
+	t.name, t.built = "earlier", program
+	return t
+}
+
 // bench is one run of the bench.
 type bench struct {
 	options
@@ -86,6 +94,12 @@ func (b *bench) build(ctx context.Context) error {
 		t := &b.tools[i]
 		start := time.Now()
 		t.binary = filepath.Join(b.dir, "bin", t.name)
+		if t.built != "" {
+			if err := install(t.built, t.binary); err != nil {
+				return fmt.Errorf("copying %s: %w", t.built, err)
+			}
+			continue
+		}
 		linked := t.binary + ".linked"
 		args := []string{"build", "-o", linked}
 		if t.modfile != "" {
@@ -96,7 +110,7 @@ func (b *bench) build(ctx context.Context) error {
 		if err := cmd.Run(); err != nil {
 			return fmt.Errorf("running go build %s: %w", t.pkg, err)
 		}
-		if err := install(linked, t.binary); err != nil {
+		if err := errors.Join(install(linked, t.binary), os.Remove(linked)); err != nil {
 			return fmt.Errorf("copying %s: %w", t.name, err)
 		}
 		info, err := buildinfo.ReadFile(t.binary)
@@ -124,7 +138,7 @@ func install(linked, to string) error {
 		return err
 	}
 	_, err = io.Copy(struct{ io.Writer }{out}, struct{ io.Reader }{in}) // not by one call of the kernel's
-	return errors.Join(err, out.Close(), os.Remove(linked))
+	return errors.Join(err, out.Close())
 }
 
 // execute runs a program on an input in a launcher; its output is in the file named output afterwards.

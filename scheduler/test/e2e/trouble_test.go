@@ -59,6 +59,21 @@ func testTrouble(l *lab) {
 		l.runs(g, 3)
 	})
 
+	l.story("recreated", func(l *lab, ns string) {
+		l.nodes(ns, 1, 4)
+		g := of(ns, "g", 2, 2, 1)
+		g.with = held
+		l.create(g, 0, 2)
+		l.runs(g, 2)
+		l.drop(g)
+		g.with = nil
+		l.create(g, 2, 3)
+		l.reported(g, "gang recreated/g waits for its pods: 1 of at least 2 are there")
+		l.stays(g, 2) // those that terminate
+		l.create(g, 3, 4)
+		l.runs(g, 4)
+	})
+
 	l.story("node-lost-at-permit", func(l *lab, ns string) {
 		l.nodes(ns, 1, 1)
 		g := of(ns, "g", 3, 3, 1, gangcache.ModeKey, "NonStrict", gangcache.WaitingTime, "10m")
@@ -79,6 +94,9 @@ func testTrouble(l *lab) {
 		}
 	})
 }
+
+// held keeps a pod terminating when it is deleted, as a lost kubelet does.
+func held(p *corev1.Pod) { p.Finalizers = []string{"example.com/lost-kubelet"} }
 
 // quota lets so many pods into a namespace, once its controller has said so.
 func (l *lab) quota(ns string, pods int) {

@@ -146,26 +146,6 @@ func testPreemption(l *lab) {
 		l.gone(free, 0)
 	})
 
-	l.story("stuck-victim", func(l *lab, ns string) {
-		l.nodes(ns, 2, 1)
-		low := gang{namespace: ns, name: "low", gpus: 1}.priority("low")
-		to := low.with
-		low.with = func(p *corev1.Pod) { to(p); held(p) }
-		middle := gang{namespace: ns, name: "middle", gpus: 1}.priority("middle")
-		l.create(low, 0, 1)
-		l.create(middle, 0, 1)
-		l.runs(low, 1)
-		l.runs(middle, 1)
-		g := of(ns, "g", 1, 1, 1).priority("high")
-		l.create(g, 0, 1)
-		l.until("the least important pod terminates", func() bool {
-			return slices.ContainsFunc(l.pods(low), func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil })
-		}, l.sight(g, low, middle))
-		l.stays(middle, 1) // while the other may still go
-		l.runs(g, 1)       // a minute later, in the place of another
-		l.gone(middle, 0)
-	})
-
 	l.story("mixed-priority", func(l *lab, ns string) {
 		l.nodes(ns, 1, 2)
 		middle := gang{namespace: ns, name: "middle", gpus: 2}.priority("middle")

@@ -59,21 +59,6 @@ func testTrouble(l *lab) {
 		l.runs(g, 3)
 	})
 
-	l.story("recreated", func(l *lab, ns string) {
-		l.nodes(ns, 1, 4)
-		g := of(ns, "g", 2, 2, 1)
-		g.with = held
-		l.create(g, 0, 2)
-		l.runs(g, 2)
-		l.drop(g)
-		g.with = nil
-		l.create(g, 2, 3)
-		l.reported(g, "gang recreated/g waits for its pods: 1 of at least 2 are there")
-		l.stays(g, 2) // those that terminate
-		l.create(g, 3, 4)
-		l.runs(g, 4)
-	})
-
 	l.story("node-lost-at-permit", func(l *lab, ns string) {
 		l.nodes(ns, 1, 1)
 		g := of(ns, "g", 3, 3, 1, gangcache.ModeKey, "NonStrict", gangcache.WaitingTime, "10m")
@@ -94,9 +79,6 @@ func testTrouble(l *lab) {
 		}
 	})
 }
-
-// held keeps a pod terminating when it is deleted, as a lost kubelet does.
-func held(p *corev1.Pod) { p.Finalizers = []string{"example.com/lost-kubelet"} }
 
 // quota lets so many pods into a namespace, once its controller has said so.
 func (l *lab) quota(ns string, pods int) {
@@ -137,6 +119,57 @@ func (l *lab) budget(g gang, least int) {
 		now, err := budgets.Get(l.t.Context(), g.name, metav1.GetOptions{})
 		return err == nil && now.Status.CurrentHealthy == int32(len(l.pods(g)))
 	}, l.sight(g))
+}
+
+// TestLostKubelets: what is deleted while no kubelet answers stays there, and the gangs that want its place do without.
+func TestLostKubelets(t *testing.T) {
+	t.Parallel()
+	l := newLab(t)
+	l.classes()
+	ns := l.namespace("lost-kubelets")
+	anywhere := func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}} }
+	l.nodes(ns, 1, 4)
+	old := of(ns, "g", 2, 2, 1)
+	l.create(old, 0, 2)
+	l.runs(old, 2)
+	other := l.namespace("lost-victims")
+	l.nodes(other, 2, 1)
+	low := gang{namespace: other, name: "low", gpus: 1}.priority("low")
+	middle := gang{namespace: other, name: "middle", gpus: 1}.priority("middle")
+	l.create(low, 0, 1)
+	l.create(middle, 0, 1)
+	l.runs(low, 1)
+	l.runs(middle, 1)
+
+	if err := l.Signal("kwok", syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	l.drop(old)
+	again := old
+	again.with = anywhere
+	l.create(again, 2, 3)
+	l.reported(again, "gang lost-kubelets/g waits for its pods: 1 of at least 2 are there")
+	l.stays(again, 2) // those that terminate
+	l.create(again, 3, 4)
+	l.runs(again, 4)
+
+	g := of(other, "g", 1, 1, 1)
+	g.with = func(p *corev1.Pod) { anywhere(p); p.Spec.PriorityClassName = "high" }
+	l.create(g, 0, 1)
+	deleted := func(g gang) func() bool {
+		return func() bool { return l.pods(g)[0].DeletionTimestamp != nil }
+	}
+	l.until("the least important pod terminates", deleted(low), l.sight(g, low, middle))
+	time.Sleep(stillness)
+	if deleted(middle)() {
+		t.Error("a second pod is evicted while the first may still go")
+	}
+	l.until("another is evicted in the place of the one that is stuck", deleted(middle), l.sight(g, low, middle))
+	l.stays(g, 0)
+	if err := l.Signal("kwok", syscall.SIGCONT); err != nil {
+		t.Fatal(err)
+	}
+	l.runs(g, 1)
 }
 
 // TestOutage stops the API server for a minute while a gang waits for room and another holds places. The scheduler that

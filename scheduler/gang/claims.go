@@ -108,7 +108,7 @@ func (r *reserver) reserve(ctx context.Context, c *class, node string) (bool, er
 	if err != nil || slices.ContainsFunc(claims, func(claim *resourceapi.ResourceClaim) bool {
 		return resourceclaim.IsReservedForPod(c.pod, claim, false)
 	}) {
-		return false, nil //nolint:nilerr // the pod's own cycle finds the error
+		return false, nil
 	}
 	r.changes++
 	if status := r.fw.RunReservePluginsReserve(ctx, c.state, c.pod, node); !status.IsSuccess() {

@@ -271,13 +271,21 @@ func TestDryRunDevices(t *testing.T) {
 
 // TestDryRunWritesNothing: a dry run changes no claim in the API, whatever has become of it before.
 func TestDryRunWritesNothing(t *testing.T) {
-	gang := workers("g", 2, 2, 0, claiming)
+	// Not all that the first pod needs is reserved, and so its node is not sure.
+	t.Run("anywhere", func(t *testing.T) { testReserved(t, "") })
+	t.Run("in one rack", func(t *testing.T) { testReserved(t, "x", gathers("must rack")) })
+}
+
+// testReserved has a gang whose first pod has its device on a node, and checks on which node the plan holds it.
+func testReserved(t *testing.T, node string, with ...func(*corev1.Pod)) {
+	rack := func(n *corev1.Node) { n.Labels["rack"] = "a" }
+	gang := workers("g", 2, 2, 0, append(with, claiming)...)
 	first, second := generate(gang[0], 1), generate(gang[1], 8)
 	allocated(first, "x")
 	first.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{
 		{Resource: "pods", Name: gang[0].Name, UID: gang[0].UID},
 	}
-	g := newPlugin(t, []*corev1.Node{machine("x", 0), machine("y", 0)}, nil, deviceClasses(), devices("x", 8),
+	g := newPlugin(t, []*corev1.Node{machine("x", 0, rack), machine("y", 0, rack)}, nil, deviceClasses(), devices("x", 8),
 		devices("y", 8), first, second)
 	for _, p := range gang {
 		g.shared.seen(nil, p)
@@ -286,8 +294,7 @@ func TestDryRunWritesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not all that the first needs was reserved, and so its node is not sure.
-	want := map[gangcache.UID]string{"g-0": "", "g-1": "y"}
+	want := map[gangcache.UID]string{"g-0": node, "g-1": "y"}
 	if diff := cmp.Diff(want, p.nodes(true)); diff != "" {
 		t.Errorf("a pod that has a device, and one that finds 8 on another node (-want +got):\n%s", diff)
 	}

@@ -68,7 +68,7 @@ type move struct {
 type assignment struct {
 	pod  *corev1.Pod
 	node int
-	free bool // another node would do as well: not all that the pod needs there was reserved
+	free bool // another node would do as well: not all that the pod needs there was reserved, and it does not gather
 }
 
 // plan is a dry run that worked out.
@@ -341,8 +341,8 @@ func (sim *simulation) placeNext(ctx context.Context, p *plan, q *queue) (bool, 
 			return false, err
 		}
 		if node >= 0 {
-			unsure := c.claims && sim.moves[len(sim.moves)-1].reserved == nil
-			p.assignments = append(p.assignments, assignment{pod, node, unsure})
+			free := c.claims && sim.moves[len(sim.moves)-1].reserved == nil && len(q.want.Layers) == 0
+			p.assignments = append(p.assignments, assignment{pod, node, free})
 			p.pinning = p.pinning || c.coupled || !c.soft
 			q.placed++
 			return true, nil

@@ -54,19 +54,21 @@ func (l *lab) template(ns, name string, count int) {
 	l.t.Helper()
 	template := &resourceapi.ResourceClaimTemplate{
 		ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: ns},
-		Spec: resourceapi.ResourceClaimTemplateSpec{Spec: resourceapi.ResourceClaimSpec{
-			Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
-				Name: "gpus", Exactly: &resourceapi.ExactDeviceRequest{
-					DeviceClassName: driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount,
-					Count: int64(count),
-				},
-			}}},
-		}},
+		Spec:       resourceapi.ResourceClaimTemplateSpec{Spec: request(count)},
 	}
 	if _, err := l.Client().ResourceV1().ResourceClaimTemplates(ns).Create(l.t.Context(), template,
 		metav1.CreateOptions{}); err != nil {
 		l.t.Fatal(err)
 	}
+}
+
+// request asks for a number of devices of the driver.
+func request(count int) resourceapi.ResourceClaimSpec {
+	return resourceapi.ResourceClaimSpec{Devices: resourceapi.DeviceClaim{Requests: []resourceapi.DeviceRequest{{
+		Name: "gpus", Exactly: &resourceapi.ExactDeviceRequest{
+			DeviceClassName: driver, AllocationMode: resourceapi.DeviceAllocationModeExactCount, Count: int64(count),
+		},
+	}}}}
 }
 
 // claiming lets a pod have devices by a claim from a template.
@@ -151,6 +153,27 @@ func testDevices(l *lab) {
 		l.template(ns, "late", 2)
 		l.runs(g, 2)
 		l.apartAll(ns)
+	})
+
+	l.story("shared-claim", func(l *lab, ns string) {
+		l.publish(l.nodes(ns, 1, 0)[0], 1)
+		one := &resourceapi.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Name: "one", Namespace: ns}, Spec: request(1)}
+		if _, err := l.Client().ResourceV1().ResourceClaims(ns).Create(l.t.Context(), one,
+			metav1.CreateOptions{}); err != nil {
+			l.t.Fatal(err)
+		}
+		share := func(p *corev1.Pod) {
+			p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "gpus", ResourceClaimName: &one.Name}}
+		}
+		g := of(ns, "g", 2, 2, 0)
+		g.with = share
+		l.create(g, 0, 2)
+		l.reported(g, "several pods share ResourceClaim one, which has no devices yet")
+		l.stays(g, 0)
+		first := gang{namespace: ns, name: "first", with: share}
+		l.create(first, 0, 1)
+		l.runs(first, 1)
+		l.runs(g, 2)
 	})
 
 	l.story("extended-devices", func(l *lab, ns string) {

@@ -20,7 +20,7 @@ const refusedKey fwk.StateKey = Name + "/refused"
 // refused is what a gang asked for in vain.
 type refused struct {
 	gang  gangcache.Key
-	wants []gangcache.Want
+	wants []gangcache.Want // nothing if no eviction can help
 }
 
 // Clone is asked for by the framework. What was refused does not change.
@@ -88,6 +88,11 @@ func (g *Gang) look(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, attempt gangcache.Attempt,
 ) (node string, status *fwk.Status) {
 	wants, uid := attempt.Wants, uidOf(pod)
+	if message := g.shared.awaitClaims(uid, wants); message != "" {
+		g.shared.reports.refused(uid, wants, message)
+		state.Write(refusedKey, &refused{gang: attempt.Gang})
+		return "", fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)
+	}
 	g.shared.suspendNominations(wants)
 	plan, shortage, err := g.dryRun(ctx, wants)
 	if err != nil {
@@ -124,8 +129,14 @@ func (g *Gang) look(
 func (g *Gang) PostFilter(
 	ctx context.Context, state fwk.CycleState, pod *corev1.Pod, nodes fwk.NodeToStatusReader,
 ) (*fwk.PostFilterResult, *fwk.Status) {
+	if inDryRun(state) {
+		return nil, fwk.NewStatus(fwk.Unschedulable) // only the plugin DynamicResources has something to do
+	}
 	if data, err := state.Read(refusedKey); err == nil {
 		r := data.(*refused)
+		if len(r.wants) == 0 {
+			return nil, fwk.NewStatus(fwk.Unschedulable)
+		}
 		return g.preempt(ctx, pod, r.gang, r.wants)
 	}
 	uid := uidOf(pod)

@@ -43,14 +43,9 @@ func (sim *simulation) refuse(ctx context.Context, q *queue) (bool, error) {
 // countable says whether pods of a class are in each other's way on a node in nothing but what they request.
 func (sim *simulation) countable(c *class, ask *framework.Resource) bool {
 	spec := &c.pod.Spec
-	if c.coupled || spec.HostNetwork || len(util.GetHostPorts(c.pod)) > 0 || len(elsewhere(spec.Volumes)) > 0 ||
-		len(spec.ResourceClaims) > 0 {
+	if c.coupled || c.claims || spec.HostNetwork || len(util.GetHostPorts(c.pod)) > 0 ||
+		len(elsewhere(spec.Volumes)) > 0 {
 		return false
-	}
-	for name := range ask.ScalarResources {
-		if sim.claimed(name) {
-			return false
-		}
 	}
 	// What a node counts for a pod may be more than what the filters ask for, such as while a pod is resized.
 	taken, ok := c.info.CalculateResource().Resource.(*framework.Resource)
@@ -156,18 +151,12 @@ func eachAmount(n fwk.NodeInfo, ask *framework.Resource, with func(name corev1.R
 func (sim *simulation) places(n fwk.NodeInfo, ask *framework.Resource) int {
 	out := int64(n.GetAllocatable().GetAllowedPodNumber() - len(n.GetPods()))
 	eachAmount(n, ask, func(name corev1.ResourceName, asked, free int64) {
-		if n.GetAllocatable().GetScalarResources()[name] == 0 && sim.claimed(name) {
+		if n.GetAllocatable().GetScalarResources()[name] == 0 && sim.devices.claimed(name) {
 			return
 		}
 		out = min(out, free/asked)
 	})
 	return int(max(out, 0))
-}
-
-// claimed says whether a resource that nodes do not count is had by a claim on a device.
-func (sim *simulation) claimed(name corev1.ResourceName) bool {
-	dra := sim.fw.SharedDRAManager()
-	return dra != nil && dra.DeviceClassResolver().GetDeviceClass(name) != nil
 }
 
 // lacks is what a node has not enough of for one more pod beside a few of the same, in the words of the filter.

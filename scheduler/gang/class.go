@@ -23,6 +23,8 @@ type class struct {
 	refusal *fwk.Status      // PreFilter's, of the whole class
 	coupled bool             // where one pod goes changes where the next may: a node that was full may open up
 	soft    bool             // where one pod goes changes where the next had better go
+	claims  bool             // it asks for devices, and is of one pod: each has claims of its own
+	as      int              // how often reservations of devices had changed when the class was prepared
 	within  map[*domain]*filling
 	// evictions are who must go for a pod of the class, by node, where that is known.
 	evictions map[int]*eviction
@@ -103,26 +105,50 @@ func elsewhere(volumes []corev1.Volume) []corev1.Volume {
 
 // class is the class of a pod, prepared when its first pod is met.
 func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
-	if c := sim.kinds[pod]; c != nil {
+	if c := sim.kinds[pod]; c != nil && (!c.claims || c.as == sim.devices.changes) {
 		return c, nil
 	}
-	if sim.last != nil && alike(pod, sim.last.pod, sim.overlooked) {
+	if sim.last != nil && !sim.last.claims && alike(pod, sim.last.pod, sim.overlooked) {
 		sim.kinds[pod] = sim.last
 		return sim.last, nil
 	}
-	key, err := shape(pod, sim.overlooked)
+	key, err := sim.key(pod)
 	if err != nil {
 		return nil, err
 	}
-	c := sim.classes[key]
-	if c == nil {
+	c, before := sim.classes[key], sim.classes[key]
+	if before != nil && before.claims && before.full(sim.domain) { // and so it is for this pod
+		return before, nil
+	}
+	if c == nil || c.claims {
 		if c, err = sim.newClass(ctx, pod); err != nil {
 			return nil, err
+		}
+		if before != nil && c.refusal == nil { // nodes that are full for one pod are full for the next
+			c.within = before.within
 		}
 		sim.classes[key] = c
 	}
 	sim.kinds[pod], sim.last = c, c
 	return c, nil
+}
+
+// full reports whether no node of a domain takes one more pod of the class.
+func (c *class) full(d *domain) bool {
+	f := c.within[d]
+	return f != nil && f.current() < 0 && !c.coupled && c.refusal == nil
+}
+
+// key tells the classes of pods apart.
+func (sim *simulation) key(pod *corev1.Pod) (string, error) {
+	text, err := shape(pod, sim.overlooked)
+	switch {
+	case err != nil, !sim.devices.needed(pod):
+		return text, err
+	case sim.removal != nil: // each is asked about its victims
+		return text + string(pod.UID), nil
+	}
+	return text + sim.devices.key(pod), nil
 }
 
 // newClass prepares a class for its first pod.
@@ -131,14 +157,18 @@ func (sim *simulation) newClass(ctx context.Context, pod *corev1.Pod) (*class, e
 	if err != nil {
 		return nil, fmt.Errorf("reading the affinity of pod %s: %w", pod.Name, err)
 	}
-	c := &class{pod: pod, info: info, state: framework.NewCycleState(), within: map[*domain]*filling{}, evictions: map[int]*eviction{}}
+	c := &class{
+		pod: pod, info: info, state: framework.NewCycleState(), within: map[*domain]*filling{},
+		evictions: map[int]*eviction{}, as: sim.devices.changes,
+	}
 	info.CalculateResource() // so that the copies of it for other pods have that too
 	c.coupled, c.soft = couples(&pod.Spec)
+	c.claims = sim.devices.needed(pod)
 	c.state.Write(dryRunKey, dryRunMark{})
 	result, status, _ := sim.fw.RunPreFilterPlugins(ctx, c.state, pod)
 	switch {
 	case status.IsRejected():
-		c.refusal = status
+		c.refusal = sim.devices.explain(pod, status)
 	case !status.IsSuccess():
 		return nil, status.AsError()
 	case !result.AllNodes():
@@ -188,7 +218,7 @@ func (sim *simulation) rank(ctx context.Context, c *class, f *filling) error {
 	nodes := sim.domain.nodes
 	switch {
 	case c.refusal != nil:
-		f.reasons[c.refusal.Message()] = len(nodes)
+		f.reasons[c.refusal.Message()] = 0 // no node was looked at
 		return nil
 	case c.coupled:
 		f.order = nodes

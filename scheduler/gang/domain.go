@@ -116,6 +116,7 @@ func same(a, b *framework.Resource) bool {
 
 // rewind takes back the moves after the first few.
 func (sim *simulation) rewind(ctx context.Context, first int) error {
+	sim.unreserve(ctx, sim.moves[first:])
 	for i := len(sim.moves) - 1; i >= first; i-- {
 		m := sim.moves[i]
 		m.taken = !m.taken

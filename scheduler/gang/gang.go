@@ -90,6 +90,7 @@ type coordinator struct {
 	ended     map[gangcache.UID]bool          // members that have succeeded
 	evicted   map[gangcache.Key][]*corev1.Pod // pods that are being evicted to make room for a gang
 	nominated map[gangcache.UID]nomination    // members for which room is kept until those have left
+	awaiting  map[gangcache.Key]gangcache.UID // pods that look for room again when members get their ResourceClaims
 }
 
 // newGang makes the plugin of a profile. kube-scheduler makes the plugins of one profile after another.
@@ -125,6 +126,7 @@ func (s *scheduler) open(
 		native:   !utilfeature.DefaultFeatureGate.Enabled(features.GenericWorkload),
 		profiles: map[string]bool{}, pods: map[gangcache.UID]*corev1.Pod{}, ended: map[gangcache.UID]bool{},
 		evicted: map[gangcache.Key][]*corev1.Pod{}, nominated: map[gangcache.UID]nomination{},
+		awaiting: map[gangcache.Key]gangcache.UID{},
 	}
 	c.metrics = newMetrics(s.registry, c.cache.Stats)
 	c.reports = newReporter(c, s.election.leads)

@@ -185,7 +185,7 @@ func (sim *simulation) attempts(g *cohort) [][]string {
 
 // gather places what a cohort needs: in the smallest domain that holds it, or in that where its others are.
 func (sim *simulation) gather(ctx context.Context, p *plan, g *cohort) (*shortage, error) {
-	order := bySize(g.queues)
+	order := sim.bySize(g.queues)
 	if len(order) == 0 { // nothing of it is needed
 		return nil, nil
 	}

@@ -17,7 +17,10 @@ import (
 func (*Gang) Reserve(context.Context, fwk.CycleState, *corev1.Pod, string) *fwk.Status { return nil }
 
 // Unreserve enters that a pod lost its place. In a strict gang the others that wait let go too.
-func (g *Gang) Unreserve(_ context.Context, _ fwk.CycleState, pod *corev1.Pod, _ string) {
+func (g *Gang) Unreserve(_ context.Context, state fwk.CycleState, pod *corev1.Pod, _ string) {
+	if inDryRun(state) {
+		return // the pod had no place
+	}
 	g.shared.apply(g.shared.cache.Unreserve(uidOf(pod)))
 	g.shared.binds.done(uidOf(pod))
 }

@@ -71,3 +71,24 @@ func TestPermitAfterRound(t *testing.T) {
 		t.Errorf("it may hold its place for %v: %v", wait, status)
 	}
 }
+
+// TestUnreserveOfDryRun: that a dry run takes back a placement costs the pod no place that it has.
+func TestUnreserveOfDryRun(t *testing.T) {
+	g := newPlugin(t, []*corev1.Node{machine("x", 2)}, nil)
+	gang := workers("g", 2, 2, 1)
+	for _, p := range gang {
+		g.shared.seen(nil, p)
+	}
+	if _, status := g.PreFilter(t.Context(), framework.NewCycleState(), gang[0], nil); status.IsRejected() {
+		t.Fatalf("the gang does not fit: %v", status)
+	}
+	if status, _ := g.Permit(t.Context(), nil, gang[0], "x"); !status.IsWait() {
+		t.Fatalf("the first member does not wait: %v", status)
+	}
+	state := framework.NewCycleState()
+	state.Write(dryRunKey, dryRunMark{})
+	g.Unreserve(t.Context(), state, gang[0], "x")
+	if status, _ := g.Permit(t.Context(), nil, gang[1], "x"); !status.IsSuccess() {
+		t.Errorf("the first member has lost its place: %v", status)
+	}
+}

@@ -65,7 +65,9 @@ func (g *Gang) preempt(
 	}
 	lower := "lower priority"
 	if byPriority(least, pod) < 0 {
-		lower = fmt.Sprintf("lower priority than %d, which is that of member %s,", corev1helpers.PodPriority(least), least.Name)
+		lower = fmt.Sprintf(
+			"lower priority than %d, which is that of member %s,", corev1helpers.PodPriority(least), least.Name,
+		)
 	}
 	if len(sim.removal.victims) == 0 {
 		return never("no pods of " + lower + " could make room")
@@ -115,8 +117,8 @@ func (c *coordinator) leaving(key gangcache.Key) int {
 	return n
 }
 
-// stuckAfter is how long after its grace period a pod that is being deleted counts as one that will leave. A kubelet that
-// is alive kills it at the end of the grace period; that of a lost node never says that it did.
+// stuckAfter is how long after its grace period a pod that is being deleted counts as one that will leave. A kubelet
+// that is alive kills it at the end of the grace period; that of a lost node never says that it did.
 const stuckAfter = time.Minute
 
 // stuck says whether a pod should have been gone for a while: it keeps its place, and nobody waits for it.
@@ -171,7 +173,9 @@ func longestGrace(pods []*corev1.Pod) time.Duration {
 func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key, target string, victims []*corev1.Pod) {
 	errs := make([]error, len(victims))
 	g.profile.Parallelizer().Until(ctx, len(victims), func(i int) {
-		errs[i] = g.preempter.Executor.PreemptPod(ctx, candidate{target, &extenderv1.Victims{}}, preemptor{pod}, victims[i], Name)
+		errs[i] = g.preempter.Executor.PreemptPod(
+			ctx, candidate{target, &extenderv1.Victims{}}, preemptor{pod}, victims[i], Name,
+		)
 	}, Name)
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return

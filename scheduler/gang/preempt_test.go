@@ -47,7 +47,8 @@ func TestAlone(t *testing.T) {
 		gang    string
 	}{
 		"a single pod leaves": {
-			reason: "its room is on its way, so no gang goes for it", leaving: worker("single", "", 0, 1, "y", 1, leaves),
+			reason:  "its room is on its way, so no gang goes for it",
+			leaving: worker("single", "", 0, 1, "y", 1, leaves),
 		},
 		"a member leaves": {
 			reason: "the rest of its gang need not follow", leaving: worker("v-9", "v", 2, 1, "y", 1, leaves),

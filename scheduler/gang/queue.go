@@ -50,13 +50,15 @@ func (g *Gang) EventsToRegister(context.Context) ([]fwk.ClusterEventWithHint, er
 		on(fwk.Node, fwk.Add|fwk.UpdateNodeAllocatable|fwk.UpdateNodeLabel|fwk.UpdateNodeTaint, g.hintAny),
 		on(fwk.Pod, fwk.Delete|fwk.UpdatePodScaleDown, g.hintPod),
 		on(fwk.Pod, fwk.Add|fwk.UpdatePodLabel, g.hintNeighbour),
-		on(fwk.Pod, fwk.UpdatePodToleration|fwk.UpdatePodLabel|fwk.UpdatePodScaleDown, g.hintOwn),
+		on(fwk.Pod, fwk.UpdatePodToleration|fwk.UpdatePodLabel|fwk.UpdatePodScaleDown|
+			fwk.UpdatePodGeneratedResourceClaim, g.hintOwn),
 		on(fwk.PersistentVolumeClaim, volumes, g.hintAny),
 		on(fwk.PersistentVolume, volumes, g.hintAny),
 		on(fwk.StorageClass, volumes, g.hintAny),
 		on(fwk.CSINode, volumes, g.hintAny),
 		on(fwk.ResourceClaim, volumes, g.hintAny),
 		on(fwk.ResourceSlice, volumes, g.hintAny),
+		on(fwk.DeviceClass, volumes, g.hintAny),
 	}, nil
 }
 

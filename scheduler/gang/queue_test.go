@@ -40,6 +40,10 @@ func TestEvents(t *testing.T) {
 			"a node may be open to it", fwk.UpdatePodToleration, asIs, worker("g-0", "g", 2, 1, "", 100),
 			worker("g-0", "g", 2, 1, "", 100), true,
 		},
+		"its own ResourceClaim": {
+			"it may have devices", fwk.UpdatePodGeneratedResourceClaim, asIs, worker("g-0", "g", 2, 1, "", 100),
+			worker("g-0", "g", 2, 1, "", 100), true,
+		},
 		"the tolerations of another": {
 			"they open no node to it", fwk.UpdatePodToleration, asIs, pending, pending, false,
 		},

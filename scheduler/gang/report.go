@@ -153,10 +153,15 @@ func (r *reporter) placed(a gangcache.Admission) {
 	}
 }
 
-// message is what there is to say of a pod, "" for nothing: it is placed or being placed, or kube-scheduler says it.
-func (r *reporter) message(uid gangcache.UID) string {
+// message is what there is to say of a pod, "" for nothing: it is placed or being placed, or kube-scheduler says it,
+// which is silent on a pod without its ResourceClaims.
+func (r *reporter) message(pod *corev1.Pod) string {
+	uid := uidOf(pod)
 	if blocked, _ := r.coordinator.cache.BlockingReason(uid); blocked != "" {
 		return blocked
+	}
+	if why := missingClaim(pod); why != "" {
+		return why
 	}
 	v := r.coordinator.cache.Admit(uid)
 	if v.OK {
@@ -175,7 +180,7 @@ func (r *reporter) report(ctx context.Context, uid gangcache.UID) (again time.Du
 	if pod == nil || pod.Spec.NodeName != "" {
 		return 0, nil
 	}
-	message := r.message(uid)
+	message := r.message(pod)
 	if message == "" {
 		return 0, nil
 	}

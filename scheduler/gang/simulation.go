@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -48,6 +49,7 @@ type simulation struct {
 	domain  *domain   // where pods are placed now
 	all     *domain   // of all nodes
 	layouts []*layout // of the layers that were asked for
+	devices reserver
 
 	nominated  []fwk.PodInfo // members of gangs for which room is kept
 	overlooked []string      // labels that tell no classes apart
@@ -55,15 +57,17 @@ type simulation struct {
 
 // move is a pod placed on a node, or removed from it.
 type move struct {
-	pod   fwk.PodInfo
-	node  int
-	taken bool
+	pod      fwk.PodInfo
+	node     int
+	taken    bool
+	reserved *class // with the state in which the pod's devices are reserved; nil if none are
 }
 
 // assignment is where a dry run placed a pod.
 type assignment struct {
 	pod  *corev1.Pod
 	node int
+	free bool // another node would do as well: not all that the pod needs there was reserved, and it does not gather
 }
 
 // plan is a dry run that worked out.
@@ -81,7 +85,7 @@ func (p *plan) nodes(pin bool) map[gangcache.UID]string {
 	out := make(map[gangcache.UID]string, len(p.assignments))
 	for _, s := range p.assignments {
 		node := ""
-		if pin || p.pinning {
+		if (pin || p.pinning) && !s.free {
 			node = p.name(s.node)
 		}
 		out[uidOf(s.pod)] = node
@@ -95,6 +99,7 @@ type shortage struct {
 	placed  int
 	want    gangcache.Want
 	pod     string
+	failed  *corev1.Pod // that pod, if it found no place
 	reasons map[string]int
 	search  *search // nil where all nodes were looked at
 }
@@ -102,7 +107,10 @@ type shortage struct {
 func (s *shortage) String() string {
 	reasons := make([]string, 0, len(s.reasons))
 	for _, r := range slices.Sorted(maps.Keys(s.reasons)) {
-		reasons = append(reasons, fmt.Sprintf("%d %s", s.reasons[r], r))
+		if n := s.reasons[r]; n > 0 {
+			r = fmt.Sprintf("%d %s", n, r)
+		}
+		reasons = append(reasons, r)
 	}
 	why := ""
 	if len(reasons) > 0 {
@@ -123,7 +131,11 @@ func (g *Gang) dryRun(ctx context.Context, wants []gangcache.Want) (*plan, *shor
 	if err != nil {
 		return nil, nil, err
 	}
-	return sim.placeAll(ctx, wants, g.shared.podsOf)
+	p, short, err := sim.placeAll(ctx, wants, g.shared.podsOf)
+	if err == nil && short != nil {
+		err = g.deallocate(ctx, sim, short)
+	}
+	return p, short, err
 }
 
 // podsOf are the members as they were last seen, without those that have gone since.
@@ -149,8 +161,9 @@ func (g *Gang) newSimulation() (*simulation, error) {
 	}
 	all := &domain{nodes: g.indexes[:len(snapshot):len(snapshot)]}
 	return &simulation{
-		fw: g.profile, nodes: slices.Clone(snapshot), copied: make([]bool, len(snapshot)), classes: map[string]*class{},
-		kinds: map[*corev1.Pod]*class{}, start: rand.IntN(max(len(snapshot), 1)), all: all, domain: all,
+		fw: g.profile, devices: reserver{fw: g.profile}, nodes: slices.Clone(snapshot),
+		copied: make([]bool, len(snapshot)), classes: map[string]*class{}, kinds: map[*corev1.Pod]*class{},
+		start: rand.IntN(max(len(snapshot), 1)), all: all, domain: all,
 		nominated: g.shared.nominations(),
 	}, nil
 }
@@ -158,6 +171,7 @@ func (g *Gang) newSimulation() (*simulation, error) {
 func (sim *simulation) placeAll(
 	ctx context.Context, wants []gangcache.Want, pods func([]gangcache.UID) []*corev1.Pod,
 ) (*plan, *shortage, error) {
+	defer func() { sim.unreserve(ctx, sim.moves) }()
 	var wanted []*corev1.Pod
 	for _, w := range wants {
 		wanted = append(wanted, pods(w.Candidates)...)
@@ -245,7 +259,7 @@ type queue struct {
 
 // bySize orders the members that each gang needs first, largest first: what is small finds a place beside what is
 // large, and not the other way round. It returns the gang of each in that order, and orders the gangs' pods alike.
-func bySize(queues []*queue) []int {
+func (sim *simulation) bySize(queues []*queue) []int {
 	type item struct {
 		gang int
 		size float64
@@ -255,7 +269,7 @@ func bySize(queues []*queue) []int {
 	for _, q := range queues {
 		all = append(all, q.pods...)
 	}
-	uniform := measure(all, sizes)
+	uniform := sim.measure(all, sizes)
 	var items []item
 	for i, q := range queues {
 		q.uniform = uniform
@@ -276,9 +290,12 @@ func bySize(queues []*queue) []int {
 	return out
 }
 
+// claimedDevices is what the devices of claims count as when pods are ordered by size.
+const claimedDevices corev1.ResourceName = "devices of ResourceClaims"
+
 // measure gives each pod a size: of each resource its share of what all of them ask for, so that what is rare weighs
 // more, added up. It says whether all are alike but for their numberings.
-func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) (uniform bool) {
+func (sim *simulation) measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) (uniform bool) {
 	total := map[corev1.ResourceName]float64{}
 	asks := make([]corev1.ResourceList, len(pods)) // nil where they are those of the pod before
 	uniform = true
@@ -286,6 +303,9 @@ func measure(pods []*corev1.Pod, sizes map[*corev1.Pod]float64) (uniform bool) {
 	for i, pod := range pods {
 		if i == 0 || !alike(pod, pods[i-1], numberings) {
 			last = resourcehelper.PodRequests(pod, resourcehelper.PodResourcesOptions{})
+			if n := sim.devices.count(pod); n > 0 {
+				last[claimedDevices] = *resource.NewQuantity(n, resource.DecimalSI)
+			}
 			asks[i], uniform = last, i == 0
 		}
 		for name, q := range last {
@@ -320,7 +340,8 @@ func (sim *simulation) placeNext(ctx context.Context, p *plan, q *queue) (bool, 
 			return false, err
 		}
 		if node >= 0 {
-			p.assignments = append(p.assignments, assignment{pod, node})
+			free := c.claims && sim.moves[len(sim.moves)-1].reserved == nil && len(q.want.Layers) == 0
+			p.assignments = append(p.assignments, assignment{pod, node, free})
 			p.pinning = p.pinning || c.coupled || !c.soft
 			q.placed++
 			return true, nil
@@ -340,7 +361,7 @@ func (q *queue) shortage() *shortage {
 	s := &shortage{gang: q.want.Gang.String(), placed: q.placed, want: q.want}
 	switch {
 	case q.failed != nil:
-		s.pod, s.reasons = q.failed.Name, q.reasons
+		s.pod, s.failed, s.reasons = q.failed.Name, q.failed, q.reasons
 	case len(q.pods) > 0:
 		s.pod = q.pods[0].Name
 	}
@@ -404,7 +425,17 @@ func (sim *simulation) put(ctx context.Context, c *class, pod *corev1.Pod, node 
 		info = new(*c.info)
 		info.Pod = pod
 	}
-	return sim.move(ctx, move{pod: info, node: node})
+	m := move{pod: info, node: node}
+	if c.claims {
+		reserved, err := sim.devices.reserve(ctx, c, sim.nodes[node].Node().Name)
+		if err != nil {
+			return err
+		}
+		if reserved {
+			m.reserved = c
+		}
+	}
+	return sim.move(ctx, m)
 }
 
 // move carries out a move and notes it for classes that are met later.

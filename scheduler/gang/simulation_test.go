@@ -24,7 +24,6 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
 
@@ -69,12 +68,6 @@ func newPluginOf(
 		t.Fatal(err)
 	}
 	profile := obj.(*schedconfig.KubeSchedulerConfiguration).Profiles[0]
-	// It wants a tracker of devices that only a whole scheduler has.
-	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled, func(
-		p schedconfig.Plugin,
-	) bool {
-		return p.Name == names.DynamicResources
-	})
 	change(&profile)
 	registry := plugins.NewInTreeRegistry()
 	var plugin *Gang
@@ -96,11 +89,13 @@ func newPluginOf(
 	}
 	client := fake.NewClientset(others...)
 	shared := informers.NewSharedInformerFactory(client, 0)
+	dra, synced := newDRAManager(t, client, shared)
 	waiting := frameworkruntime.NewWaitingPodsMap()
 	_, err = frameworkruntime.NewFramework(t.Context(), registry, &profile,
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(shared),
 		frameworkruntime.WithEventRecorder(&events.FakeRecorder{}),
 		frameworkruntime.WithSnapshotSharedLister(cache.NewSnapshot(pods, nodes)),
+		frameworkruntime.WithSharedDRAManager(dra),
 		frameworkruntime.WithPodNominator(nominated),
 		frameworkruntime.WithPodActivator(idle{}), frameworkruntime.WithWaitingPods(waiting),
 		frameworkruntime.WithPodsInPreBind(frameworkruntime.NewPodsInPreBindMap()))
@@ -109,6 +104,7 @@ func newPluginOf(
 	}
 	shared.Start(t.Context().Done())
 	shared.WaitForCacheSync(t.Context().Done())
+	synced()
 	for _, p := range pods {
 		plugin.shared.seen(nil, p)
 	}
@@ -421,7 +417,8 @@ func TestVictims(t *testing.T) {
 			reason: "the budget knows of the pods that go already",
 			nodes:  []*corev1.Node{machine("x", 1), machine("y", 1), machine("z", 1)},
 			running: []*corev1.Pod{
-				worker("x1", "spared", 0, 1, "x", 1), worker("y1", "spared", 0, 1, "y", 1), worker("z1", "", 0, 1, "z", 9),
+				worker("x1", "spared", 0, 1, "x", 1), worker("y1", "spared", 0, 1, "y", 1),
+				worker("z1", "", 0, 1, "z", 9),
 			},
 			gang: workers("g", 2, 2, 1), evicted: "x1 z1|y1 z1",
 		},

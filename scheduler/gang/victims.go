@@ -45,8 +45,8 @@ type victim struct {
 
 func (v *victim) pod() *corev1.Pod { return v.info.GetPod() }
 
-// newRemoval finds the pods below a priority that may go. Those of a gang with a member that may not go are left, except
-// what it can spare.
+// newRemoval finds the pods below a priority that may go. Those of a gang with a member that may not go are left,
+// except what it can spare.
 func (g *Gang) newRemoval(nodes []fwk.NodeInfo, priority int32) (*removal, error) {
 	r := &removal{ranker: *g.preempter, victims: map[types.UID]*victim{}, groups: map[string][]*victim{}}
 	r.ranker.IsEligiblePod = func(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
@@ -268,7 +268,9 @@ func (r *removal) byLoss(ctx context.Context, choices []choice) []choice {
 	for len(candidates) > 0 {
 		i := r.choose(ctx, candidates)
 		out = append(out, choices[i])
-		candidates = slices.DeleteFunc(candidates, func(c preemption.Candidate) bool { return c.Name() == strconv.Itoa(i) })
+		candidates = slices.DeleteFunc(candidates, func(c preemption.Candidate) bool {
+			return c.Name() == strconv.Itoa(i)
+		})
 	}
 	return out
 }

@@ -166,10 +166,12 @@ func (c *coordinator) seen(old, pod *corev1.Pod) {
 	c.pods[uid] = pod
 	c.mu.Unlock()
 	c.apply(c.cache.Put(m, time.Now()))
+	c.claimsGenerated(m.Gang, old, pod)
 	if pod.Spec.NodeName != "" {
 		c.clearEvictions(pod)
 	}
 	c.look(m.Gang, uid)
+	c.reports.look(uid, missingClaim(pod), false)
 }
 
 // look reports on a pod of a gang that cannot be tried, and gives up what was kept for the gang.
@@ -207,6 +209,9 @@ func (c *coordinator) gone(pod *corev1.Pod) {
 		return
 	}
 	c.reports.close(key)
+	c.mu.Lock()
+	delete(c.awaiting, key)
+	c.mu.Unlock()
 	c.dropNominations(key, group)
 }
 

@@ -76,8 +76,8 @@ func (c *Cache) blockingReason(g *gang) string {
 	}
 	if by, named := c.unwilling(group); by != nil && !g.alone() {
 		return fmt.Sprintf(
-			"gang %s waits for gang %s of its group, which does not name it: of two namespaces both must name each other",
-			by.key, named.key,
+			"gang %s waits for gang %s of its group, which does not name it: of two namespaces both must name each "+
+				"other", by.key, named.key,
 		)
 	}
 	if len(group) > MaxGroups {

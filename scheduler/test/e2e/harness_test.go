@@ -74,6 +74,7 @@ func TestScheduler(t *testing.T) {
 	l.beside("Malformed", testMalformed)
 	l.beside("Preemption", testPreemption)
 	l.beside("Topology", testTopology)
+	l.beside("Devices", testDevices)
 	l.beside("Random", testRandom)
 	l.beside("Trouble", testTrouble)
 }

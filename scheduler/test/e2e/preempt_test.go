@@ -152,7 +152,9 @@ func testPreemption(l *lab) {
 		l.create(middle, 0, 1)
 		l.runs(middle, 1)
 		g := of(ns, "g", 2, 2, 1)
-		g.with = func(p *corev1.Pod) { p.Spec.PriorityClassName = map[string]string{"g-0": "high", "g-1": "low"}[p.Name] }
+		g.with = func(p *corev1.Pod) {
+			p.Spec.PriorityClassName = map[string]string{"g-0": "high", "g-1": "low"}[p.Name]
+		}
 		l.create(g, 0, 2)
 		l.until("an event names the member that limits the gang", func() bool {
 			return slices.ContainsFunc(l.events(ns), func(e string) bool {

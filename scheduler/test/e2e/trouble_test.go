@@ -31,7 +31,8 @@ func testTrouble(l *lab) {
 		l.create(g, 0, 3)
 		l.until("the gang waits for the pod that is gated", func() bool {
 			p, err := l.kept.Pods(ns).Get("g-0")
-			return err == nil && strings.Contains(scheduled(p), "gang gated/g waits for its pods: 2 of at least 3 are there")
+			return err == nil &&
+				strings.Contains(scheduled(p), "gang gated/g waits for its pods: 2 of at least 3 are there")
 		}, l.sight(g))
 		l.stays(g, 0)
 		if _, err := l.Client().CoreV1().Pods(ns).Patch(l.t.Context(), "g-1", types.JSONPatchType,

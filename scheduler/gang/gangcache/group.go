@@ -32,10 +32,10 @@ func consents(named, by *gang) bool {
 }
 
 // unwilling is a gang of another namespace that one of a group names, and that does not name it.
-func (c *Cache) unwilling(group []*gang) (by, named *gang) {
+func unwilling(gangs map[Key]*gang, group []*gang) (by, named *gang) {
 	for _, g := range group {
 		for _, key := range g.spec.Groups {
-			if other := c.gangs[key]; other != nil && len(other.members) > 0 && !consents(other, g) {
+			if other := gangs[key]; other != nil && len(other.members) > 0 && !consents(other, g) {
 				return g, other
 			}
 		}
@@ -74,7 +74,7 @@ func (c *Cache) blockingReason(g *gang) string {
 	if missing != nil && !g.alone() { // one that has done its work and gone holds up nobody
 		return fmt.Sprintf("gang %s waits for gang %s of its group, which has no pods", g.key, *missing)
 	}
-	if by, named := c.unwilling(group); by != nil && !g.alone() {
+	if by, named := unwilling(c.gangs, group); by != nil && !g.alone() {
 		return fmt.Sprintf(
 			"gang %s waits for gang %s of its group, which does not name it: of two namespaces both must name each "+
 				"other", by.key, named.key,

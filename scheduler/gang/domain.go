@@ -98,7 +98,7 @@ func (sim *simulation) room(
 		if ok, err := affinity.Match(sim.nodes[i].Node()); err != nil || !ok {
 			continue
 		}
-		n, gone := sim.bare(i)
+		n, gone := sim.removal.bare(sim.nodes[i])
 		places := sim.places(n, ask)
 		if places > 0 && room < need {
 			lost = append(lost, gone...)

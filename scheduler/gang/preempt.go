@@ -81,7 +81,7 @@ func (g *Gang) preempt(
 	case short != nil:
 		return never("evicting all pods of " + lower + " would not make room")
 	}
-	victims := sim.evicted()
+	victims := taken(sim.moves)
 	if len(victims) == 0 { // nobody's leaving would have it tried again
 		return never("no pods of " + lower + " are in the way")
 	}

@@ -493,7 +493,7 @@ func evicted(t testing.TB, g *Gang, pod *corev1.Pod) string {
 		return "-"
 	}
 	var out []string
-	for _, v := range sim.evicted() {
+	for _, v := range taken(sim.moves) {
 		out = append(out, v.Name)
 	}
 	slices.Sort(out)

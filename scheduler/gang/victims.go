@@ -180,10 +180,10 @@ func (r *removal) count(m move) {
 	})
 }
 
-// evicted are the pods that go for what was placed.
-func (sim *simulation) evicted() []*corev1.Pod {
+// taken are the pods that moves take off their nodes.
+func taken(moves []move) []*corev1.Pod {
 	var out []*corev1.Pod
-	for _, m := range sim.moves {
+	for _, m := range moves {
 		if m.taken {
 			out = append(out, m.pod.GetPod())
 		}
@@ -342,15 +342,14 @@ func (sim *simulation) findEviction(ctx context.Context, c *class, node int, e *
 	return nil
 }
 
-// bare is a node without those of its pods that may go, and those.
-func (sim *simulation) bare(node int) (n fwk.NodeInfo, gone []*corev1.Pod) {
-	n = sim.nodes[node]
-	if sim.removal == nil {
+// bare is a node without those of its pods that may go, and those. Without a removal nobody may.
+func (r *removal) bare(n fwk.NodeInfo) (rest fwk.NodeInfo, gone []*corev1.Pod) {
+	if r == nil {
 		return n, nil
 	}
-	rest := n.Snapshot()
+	rest = n.Snapshot()
 	for _, info := range n.GetPods() {
-		if pod := info.GetPod(); sim.removal.victims[pod.UID] != nil && rest.RemovePod(klog.Background(), pod) == nil {
+		if pod := info.GetPod(); r.victims[pod.UID] != nil && rest.RemovePod(klog.Background(), pod) == nil {
 			gone = append(gone, pod)
 		}
 	}

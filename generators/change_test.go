@@ -259,7 +259,7 @@ func TestImageChangesOneFile(t *testing.T) {
 		next.Spec.Image = "example.org/another:2.0"
 		before, after := generators.Generate(job), generators.Generate(&next)
 		want, got := []string{"worker"}, []string(nil)
-		if job.Spec.MakesKeys() || job.Spec.OverSSH() && job.Spec.HashedNames {
+		if job.Spec.OverSSH() && (job.Spec.MakesKeys() || job.Spec.HashedNames) {
 			want = []string{"ssh", "worker"}
 		}
 		if slices.ContainsFunc(job.Spec.Storage, func(s schema.Storage) bool {

@@ -61,12 +61,19 @@ func companion(job *schema.Job) []runtime.Object {
 	if job.Spec.Rendezvous.Store != schema.StoreCompanion {
 		return nil
 	}
-	return companionAt(job, companionName(job), false)
+	out := companionAt(job, companionName(job), false)
+	if mutualTLS(job) {
+		out = append(keys(job), out...)
+	}
+	return out
 }
 
 // companionAt is a companion that its clients dial as host. One that jobs share outlives each of them.
 func companionAt(job *schema.Job, host string, shared bool) []runtime.Object {
 	replicas, template := companionReplicas(job), companionTemplate(job, host)
+	if mutualTLS(job) && !shared { // whose clients have no certificates in their namespaces
+		withCertificates(job, &template)
+	}
 	out := []runtime.Object{
 		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
 			port("status", names.RendezvousStatusPort)),
@@ -157,8 +164,8 @@ func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplate
 		// or flag.
 		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
 		if !forgets(job) {
-			set.Spec.Template.Spec.Volumes = []corev1.Volume{dataOf(&job.Spec.Roles.Companion,
-				job.Spec.CompanionDisk())}
+			set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes,
+				dataOf(&job.Spec.Roles.Companion, job.Spec.CompanionDisk()))
 		}
 	}
 	set.Spec.Template = patched(job, schema.RoleCompanion, set.Spec.Template)
@@ -283,9 +290,11 @@ func companionFlags(job *schema.Job, host string) []string {
 	return flags
 }
 
-// companionPolicy lets in the members alone where there is neither encryption nor a password: c10d has neither;
-// its status, which says no secret and changes nothing, is for whoever watches the cluster.
-func companionPolicy(job *schema.Job, members []networkingv1.NetworkPolicyPeer) *networkingv1.NetworkPolicy {
+// companionPolicy lets in the members, and who reads the metrics. Probes come from the pod's own node, which no policy
+// keeps out.
+func companionPolicy(job *schema.Job, members []networkingv1.NetworkPolicyPeer,
+	watchers ...networkingv1.NetworkPolicyPeer,
+) *networkingv1.NetworkPolicy {
 	var out []networkingv1.NetworkPolicyEgressRule
 	if e := job.Spec.Rendezvous.Companion.Etcd; e != nil {
 		var ports []int
@@ -296,9 +305,11 @@ func companionPolicy(job *schema.Job, members []networkingv1.NetworkPolicyPeer) 
 		slices.Sort(ports)
 		out = []networkingv1.NetworkPolicyEgressRule{{Ports: tcp(slices.Compact(ports)...)}, {Ports: dns()}}
 	}
-	return policy(job, componentCompanion,
-		[]networkingv1.NetworkPolicyIngressRule{
-			{From: members, Ports: tcp(int(companionPort(job)))},
-			{Ports: tcp(names.RendezvousStatusPort)},
-		}, egress{rules: out})
+	in := []networkingv1.NetworkPolicyIngressRule{{From: members, Ports: tcp(int(companionPort(job)))}}
+	for _, w := range watchers {
+		in = append(in, networkingv1.NetworkPolicyIngressRule{
+			From: []networkingv1.NetworkPolicyPeer{w}, Ports: tcp(names.RendezvousStatusPort),
+		})
+	}
+	return policy(job, componentCompanion, in, egress{rules: out})
 }

@@ -97,8 +97,7 @@ func TestCompanion(t *testing.T) {
 				t.Errorf("Service %+v, want port %d behind an address", service.Spec, c.port)
 			}
 			in := find[*networkingv1.NetworkPolicy](t, objs, "resnet-rendezvous").Spec.Ingress
-			if len(in) != 2 || len(in[0].From) != 1 || in[0].Ports[0].Port.IntVal != c.port ||
-				in[1].Ports[0].Port.IntVal != 2381 {
+			if len(in) != 1 || len(in[0].From) != 1 || in[0].Ports[0].Port.IntVal != c.port {
 				t.Errorf("policy lets in %+v", in)
 			}
 			find[*policyv1.PodDisruptionBudget](t, objs, name)

@@ -36,7 +36,7 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	}
 	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" &&
 		pod.ServiceAccountName != defaultAccount && (pod.ServiceAccountName != own || !rendered) &&
-		!rendersForSSH(job, "ServiceAccount", pod.ServiceAccountName) {
+		!rendersKeys(job, "ServiceAccount", pod.ServiceAccountName) {
 		names = append(names, "ServiceAccount/"+pod.ServiceAccountName)
 	}
 	for _, s := range pod.ImagePullSecrets {
@@ -87,10 +87,10 @@ func expectOfVolume(job *schema.Job, v corev1.VolumeSource) (names []string) {
 	if c := v.PersistentVolumeClaim; c != nil && !rendersClaim(job, c.ClaimName) {
 		names = append(names, "PersistentVolumeClaim/"+c.ClaimName)
 	}
-	if s := v.Secret; s != nil && !isTrue(s.Optional) && !rendersForSSH(job, "Secret", s.SecretName) {
+	if s := v.Secret; s != nil && !isTrue(s.Optional) && !rendersKeys(job, "Secret", s.SecretName) {
 		names = append(names, "Secret/"+s.SecretName)
 	}
-	if c := v.ConfigMap; c != nil && !isTrue(c.Optional) && !rendersForSSH(job, "ConfigMap", c.Name) {
+	if c := v.ConfigMap; c != nil && !isTrue(c.Optional) && !rendersKeys(job, "ConfigMap", c.Name) {
 		names = append(names, "ConfigMap/"+c.Name)
 	}
 	if v.Projected == nil {

@@ -37,7 +37,7 @@ var All = []Generator{
 		"rendezvous: {backend: etcd, store: etcd}", etcd,
 	},
 	{
-		"companion", "tegen-rendezvous with its Services and budget, where workers meet in one",
+		"companion", "tegen-rendezvous with its Services, budget and certificates, where workers meet in one",
 		`rendezvous: {store: companion}, images: {rendezvous: "example.org/tegen-rendezvous:1"}`, companion,
 	},
 	{

@@ -18,6 +18,7 @@ type SharedRendezvous struct {
 	// Job is one whose companion is what runs; of the rest of the job nothing is rendered.
 	Job             *schema.Job
 	Clients         []string // namespaces whose jobs may reach it
+	MetricsFrom     []string // namespaces whose pods may read its status
 	NamespaceExists bool
 	PodMonitor      bool
 }
@@ -30,7 +31,7 @@ func InstallRendezvous(r *SharedRendezvous) []runtime.Object {
 		out = append(out, restrictedNamespace(kept(r.Job, clusterMeta(r.Job, namespace, componentCompanion))))
 	}
 	out = append(out, companionAt(r.Job, r.host(), true)...)
-	out = append(out, companionPolicy(r.Job, r.members()))
+	out = append(out, companionPolicy(r.Job, r.members(), r.watchers()...))
 	if r.PodMonitor {
 		out = append(out, podMonitor(meta(r.Job, companionName(r.Job), componentCompanion),
 			selector(r.Job, componentCompanion), apis.PodMetricsEndpoint{Port: "status"}))
@@ -51,11 +52,24 @@ func (r *SharedRendezvous) Endpoint() string {
 // members are the pods that tegen renders in the clients' namespaces: any of them may be a worker.
 func (r *SharedRendezvous) members() []networkingv1.NetworkPolicyPeer {
 	return []networkingv1.NetworkPolicyPeer{{
-		NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
-			Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: r.Clients,
-		}}},
+		NamespaceSelector: namespaces(r.Clients),
 		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{
 			names.LabelManagedBy: names.ManagedBy,
 		}},
 	}}
+}
+
+// watchers are the pods of the namespaces that read metrics.
+func (r *SharedRendezvous) watchers() []networkingv1.NetworkPolicyPeer {
+	if len(r.MetricsFrom) == 0 {
+		return nil
+	}
+	return []networkingv1.NetworkPolicyPeer{{NamespaceSelector: namespaces(r.MetricsFrom)}}
+}
+
+// namespaces are those of these names, by the label that the API server gives each.
+func namespaces(names []string) *metav1.LabelSelector {
+	return &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{
+		Key: corev1.LabelMetadataName, Operator: metav1.LabelSelectorOpIn, Values: names,
+	}}}
 }

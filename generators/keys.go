@@ -19,12 +19,10 @@ const (
 	publicKey  = "ssh-publickey"
 )
 
-// makesKeys says whether a pair of keys is made in the cluster.
-func makesKeys(job *schema.Job) bool {
-	return job.Spec.MakesKeys()
-}
+// makesKeys says whether keys are made in the cluster.
+func makesKeys(job *schema.Job) bool { return job.Spec.MakesKeys() }
 
-// keySecret is the Secret with the keys.
+// keySecret is the Secret with the keys for ssh.
 func keySecret(job *schema.Job) string {
 	if s := job.Spec.SSH.Secret; s != "" {
 		return s
@@ -32,14 +30,53 @@ func keySecret(job *schema.Job) string {
 	return sshName(job)
 }
 
+// madeSecret is the Secret with the keys that are made in the cluster: a job has them of one kind.
+func madeSecret(job *schema.Job) string {
+	if mutualTLS(job) {
+		return certificateSecret(job)
+	}
+	return sshName(job)
+}
+
+// keyMaker is what makes the keys of a job.
+type keyMaker struct {
+	component string
+	container corev1.Container // its image, words and variables, and what it mounts beside keys and home
+	volumes   []corev1.Volume
+	prefix    string // of the names of its volumes
+}
+
+// keyMakerOf makes the pair for ssh with the training image, which has ssh-keygen.
+func keyMakerOf(job *schema.Job) keyMaker {
+	if mutualTLS(job) {
+		return certificateMaker(job)
+	}
+	return keyMaker{
+		component: componentSSH, prefix: "ssh-",
+		container: corev1.Container{
+			Image:   job.Spec.Image,
+			Command: []string{"sh", "-c", keygenScript},
+			Env: []corev1.EnvVar{
+				{Name: "TEGEN_SSH_KEYS", Value: keysDir},
+				{Name: "TEGEN_SSH_HOME", Value: homeDir},
+				{Name: "TEGEN_SSH_COMMENT", Value: job.Metadata.Namespace + "/" + job.Metadata.Name},
+			},
+			VolumeMounts: []corev1.VolumeMount{passwdMount},
+		},
+		// Of the worker's ConfigMap, so that the Job's hash changes with that one's.
+		volumes: []corev1.Volume{sshVolume(job, sshJobName(job))},
+	}
+}
+
 func keygenName(job *schema.Job) string { return job.Metadata.Name + "-" + componentKeygen }
 
 // keys are a Secret that nobody has written down, and a Job that fills it once. It is rendered without data and without
-// the type ssh-auth, which asks for data: what is applied again owns no key of it and changes none.
+// a type that asks for data: what is applied again owns no key of it and changes none.
 func keys(job *schema.Job) []runtime.Object {
+	maker := keyMakerOf(job)
 	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: keygenName(job), Namespace: job.Metadata.Namespace}
 	return []runtime.Object{
-		&corev1.Secret{ObjectMeta: meta(job, sshName(job), componentSSH)},
+		&corev1.Secret{ObjectMeta: meta(job, madeSecret(job), maker.component)},
 		&corev1.ServiceAccount{
 			ObjectMeta:                   meta(job, keygenName(job), componentKeygen),
 			AutomountServiceAccountToken: ptr(false), // the one pod says so itself
@@ -47,7 +84,7 @@ func keys(job *schema.Job) []runtime.Object {
 		&rbacv1.Role{
 			ObjectMeta: meta(job, keygenName(job), componentKeygen),
 			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{sshName(job)},
+				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{madeSecret(job)},
 				Verbs: []string{"get", "patch"},
 			}},
 		},
@@ -56,19 +93,18 @@ func keys(job *schema.Job) []runtime.Object {
 			Subjects:   []rbacv1.Subject{subject},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: keygenName(job)},
 		},
-		keygen(job),
+		keygen(job, maker),
 	}
 }
 
-func keygen(job *schema.Job) *batchv1.Job {
-	worker := sshJobName(job) // whose ConfigMap it mounts, so that its hash changes with that one's
+func keygen(job *schema.Job, maker keyMaker) *batchv1.Job {
 	j := hashed(job, keygenName(job), func(name string) *batchv1.Job {
 		return &batchv1.Job{
 			ObjectMeta: versionedMeta(job, name, componentKeygen),
 			Spec: batchv1.JobSpec{
 				BackoffLimit:            ptr[int32](6),
 				TTLSecondsAfterFinished: expiry(job),
-				Template:                keygenTemplate(job, worker),
+				Template:                keygenTemplate(job, maker),
 			},
 		}
 	})
@@ -77,44 +113,35 @@ func keygen(job *schema.Job) *batchv1.Job {
 	return j
 }
 
-// keygenTemplate makes the pair with the training image, which has ssh-keygen, and stores it with an image that has
-// kubectl: neither needs what the other has, and no shell ever sees a name of the author's.
-func keygenTemplate(job *schema.Job, worker string) corev1.PodTemplateSpec {
+// keygenTemplate makes keys with one image and stores them with another one, which has kubectl: neither needs what the
+// other has, and no shell ever sees a name of the author's.
+func keygenTemplate(job *schema.Job, maker keyMaker) corev1.PodTemplateSpec {
 	pod := podSpec(job, &job.Spec.Roles.Helper)
 	pod.ServiceAccountName = keygenName(job)
 	pod.AutomountServiceAccountToken = ptr(true) // kubectl's
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure
-	present := secretVolume("ssh-keys", sshName(job))
+	present := secretVolume(maker.prefix+"keys", madeSecret(job))
 	present.Secret.Optional = ptr(true)
-	home := scratch("ssh-home", resource.MustParse("1Mi"))
+	home := scratch(maker.prefix+"home", resource.MustParse("1Mi"))
 	home.EmptyDir.Medium = corev1.StorageMediumMemory // a private key touches no disk
-	pod.Volumes = []corev1.Volume{sshVolume(job, worker), present, home, scratch("tmp", resource.MustParse("64Mi"))}
-	mount := corev1.VolumeMount{Name: "ssh-home", MountPath: homeDir}
-	pod.InitContainers = []corev1.Container{{
-		Name:            schema.ContainerGenerate,
-		Image:           job.Spec.Image,
-		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-		Command:         []string{"sh", "-c", keygenScript},
-		Env: []corev1.EnvVar{
-			{Name: "TEGEN_SSH_KEYS", Value: keysDir},
-			{Name: "TEGEN_SSH_HOME", Value: homeDir},
-			{Name: "TEGEN_SSH_COMMENT", Value: job.Metadata.Namespace + "/" + job.Metadata.Name},
-		},
-		Resources:       helping(job),
-		SecurityContext: containerSecurity(true),
-		VolumeMounts: []corev1.VolumeMount{
-			mount,
-			{Name: "ssh-keys", MountPath: keysDir, ReadOnly: true},
-			passwdMount,
-		},
-	}}
+	pod.Volumes = append(maker.volumes, present, home, scratch("tmp", resource.MustParse("64Mi")))
+	mount := corev1.VolumeMount{Name: home.Name, MountPath: homeDir}
+	makes := maker.container
+	makes.Name = schema.ContainerGenerate
+	makes.ImagePullPolicy = corev1.PullPolicy(job.Spec.ImagePullPolicy)
+	makes.Resources = helping(job)
+	makes.SecurityContext = containerSecurity(true)
+	makes.VolumeMounts = append([]corev1.VolumeMount{
+		mount, {Name: present.Name, MountPath: keysDir, ReadOnly: true},
+	}, makes.VolumeMounts...)
+	pod.InitContainers = []corev1.Container{makes}
 	mount.ReadOnly = true
 	pod.Containers = []corev1.Container{{
 		Name:            schema.ContainerStore,
 		Image:           job.Spec.Images.Kubectl,
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command: []string{
-			"kubectl", "patch", "secret", sshName(job), "--namespace=" + job.Metadata.Namespace,
+			"kubectl", "patch", "secret", madeSecret(job), "--namespace=" + job.Metadata.Namespace,
 			"--type=merge", "--patch-file=" + homeDir + "/patch.json",
 		},
 		Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}}, // where it keeps what the API server can do

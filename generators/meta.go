@@ -105,6 +105,10 @@ func imageOf(job *schema.Job, component string) string {
 		return etcdImage(job)
 	case componentCompanion:
 		return job.Spec.Images.Rendezvous
+	case componentKeygen:
+		if mutualTLS(job) {
+			return job.Spec.Images.Rendezvous
+		}
 	case componentPrefetch:
 		return job.Spec.Images.Fetch
 	case componentScheduler, componentServer, componentLauncher:

@@ -53,7 +53,7 @@ func network(job *schema.Job) []runtime.Object {
 			}}))
 	}
 	if job.Spec.Rendezvous.Store == schema.StoreCompanion {
-		out = append(out, companionPolicy(job, members))
+		out = append(out, companionPolicy(job, members, watchers(job)...))
 	}
 	if len(datasets(job)) > 0 {
 		out = append(out, policy(job, componentPrefetch, nil, anywhere(job)))

@@ -9,6 +9,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
 )
 
@@ -100,6 +101,18 @@ func visitors(job *schema.Job) (in []networkingv1.NetworkPolicyIngressRule) {
 		in = append(in, networkingv1.NetworkPolicyIngressRule{Ports: tcp(int(metrics.Port))})
 	}
 	return in
+}
+
+// watchers are who may read the status of a companion: whom the author names for its port, or for the workers' metrics.
+func watchers(job *schema.Job) (from []networkingv1.NetworkPolicyPeer) {
+	metrics := job.Spec.Metrics
+	for _, p := range job.Spec.Network.AllowFrom {
+		if slices.Contains(p.Ports, names.RendezvousStatusPort) ||
+			metrics != nil && slices.Contains(p.Ports, metrics.Port) {
+			from = append(from, peers(p)...)
+		}
+	}
+	return from
 }
 
 // peers are pods or addresses as a policy names them.

@@ -11,6 +11,44 @@ import (
 // proxyDir is where workers find tegen's proxy, which their image, the author's, does not bring.
 const proxyDir = "/tegen/bin"
 
+// proxiesDir is where a companion has its side of what proxies and it verify each other by.
+const proxiesDir = "/tegen/proxies"
+
+// mutualTLS says whether a companion and its proxies verify each other. Access to a rendezvous is code execution in the
+// workers, because torch unpickles what it reads there.
+func mutualTLS(job *schema.Job) bool {
+	return job.Spec.Rendezvous.Store == schema.StoreCompanion && job.Spec.Proxied()
+}
+
+// certificateSecret has what 'tegen-rendezvous certificates' writes.
+func certificateSecret(job *schema.Job) string { return roleName(job, componentCompanion) + "-tls" }
+
+// certificateMaker makes certificates for the name that workers dial.
+func certificateMaker(job *schema.Job) keyMaker {
+	return keyMaker{
+		component: componentCompanion,
+		container: corev1.Container{
+			Image: job.Spec.Images.Rendezvous,
+			// To which the image's entrypoint is the program.
+			Args: []string{"certificates", homeDir, "--existing=" + keysDir, "--host=" + companionName(job)},
+		},
+	}
+}
+
+// withCertificates has a companion refuse who has no certificate. The keys are mounted by name, so that the pod waits
+// until they have been made.
+func withCertificates(job *schema.Job, t *corev1.PodTemplateSpec) {
+	const ca, cert, key = "ca.crt", "server.crt", "server.key"
+	volume, c := secretVolume("proxies", certificateSecret(job)), &t.Spec.Containers[0]
+	volume.Secret.Items = []corev1.KeyToPath{{Key: ca, Path: ca}, {Key: cert, Path: cert}, {Key: key, Path: key}}
+	t.Spec.Volumes = append(t.Spec.Volumes, volume)
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{
+		Name: volume.Name, MountPath: proxiesDir, ReadOnly: true,
+	})
+	c.Args = append(c.Args, "--tls-cert="+proxiesDir+"/"+cert, "--tls-key="+proxiesDir+"/"+key,
+		"--tls-client-ca="+proxiesDir+"/"+ca)
+}
+
 // proxyWords start the proxy; the command that starts torchrun comes behind. It finds the store in torch's variables.
 func proxyWords(job *schema.Job) []string {
 	words := []string{proxyDir + "/" + names.Rendezvous, "proxy"}

@@ -221,9 +221,28 @@ func confPairs(job *schema.Job) map[string]string {
 	return pairs
 }
 
-// clientSecret is the Secret with the workers' certificate for the rendered etcd, "" without TLS.
+// clientVolume has the workers' certificate of that Secret. The image's own user reads it as one of the others, where
+// the pod has no group for its volumes.
+func clientVolume(job *schema.Job, secret string) corev1.Volume {
+	v := secretVolume("tls", secret)
+	if !mutualTLS(job) {
+		return v
+	}
+	v.Secret.Items = []corev1.KeyToPath{
+		{Key: "ca.crt", Path: "ca.crt"}, {Key: "client.crt", Path: "tls.crt"}, {Key: "client.key", Path: "tls.key"},
+	}
+	if job.Spec.Security.FSGroup.Number == nil {
+		v.Secret.DefaultMode = ptr[int32](0o444)
+	}
+	return v
+}
+
+// clientSecret is the Secret with the workers' certificate for the rendered store, "" without TLS.
 func clientSecret(job *schema.Job) string {
 	z := &job.Spec.Rendezvous
+	if mutualTLS(job) {
+		return certificateSecret(job)
+	}
 	if z.Store != schema.StoreEtcd || z.Etcd.TLS == nil {
 		return ""
 	}

@@ -43,13 +43,13 @@ func ssh(job *schema.Job) []runtime.Object {
 	return out
 }
 
-// rendersForSSH says whether an object is one of these.
-func rendersForSSH(job *schema.Job, kind, name string) bool {
+// rendersKeys says whether an object is one of these, or of those that make certificates.
+func rendersKeys(job *schema.Job, kind, name string) bool {
 	switch kind {
 	case "ConfigMap":
 		return job.Spec.OverSSH() && isHashed(job, name, sshName(job))
 	case "Secret":
-		return makesKeys(job) && name == sshName(job)
+		return makesKeys(job) && name == madeSecret(job)
 	}
 	return makesKeys(job) && name == keygenName(job)
 }

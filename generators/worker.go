@@ -172,7 +172,7 @@ func workerVolumes(job *schema.Job, spec rolePodSpec) ([]corev1.Volume, []corev1
 		})
 	}
 	if s := clientSecret(job); s != "" && !isGroup(job, spec.component) {
-		volumes = append(volumes, secretVolume("tls", s))
+		volumes = append(volumes, clientVolume(job, s))
 		mounts = append(mounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir, ReadOnly: true})
 	}
 	if v, m := proxyVolume(job); v != nil && !isGroup(job, spec.component) {

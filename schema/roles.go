@@ -112,7 +112,7 @@ var roleTable = []roleRow{
 		"spec.images.rendezvous", func(r *Roles) *RolePods { return &r.Companion }, nil,
 	},
 	{
-		RoleHelper, "a dataset, or with ssh keys that are made in the cluster", (*Spec).prepares, false, false,
+		RoleHelper, "a dataset, or with keys that are made in the cluster", (*Spec).prepares, false, false,
 		"spec.images", func(r *Roles) *RolePods { return &r.Helper }, nil,
 	},
 }
@@ -163,8 +163,11 @@ func (s *Spec) prepares() bool {
 	return s.MakesKeys() || slices.ContainsFunc(s.Storage, func(v Storage) bool { return v.Dataset != nil })
 }
 
-// MakesKeys says whether a pair of keys for ssh is made in the cluster.
-func (s *Spec) MakesKeys() bool { return s.OverSSH() && s.SSH.Secret == "" && s.Target == TargetJob }
+// MakesKeys says whether keys are made in the cluster: a pair for ssh, or those of a companion and its proxies.
+func (s *Spec) MakesKeys() bool {
+	return s.OverSSH() && s.SSH.Secret == "" && s.Target == TargetJob ||
+		s.Rendezvous.Store == StoreCompanion && s.Proxied()
+}
 
 // roles refuses settings of pods that the job does not have. Those of an environment are for the jobs that have them.
 func (r *validation) roles() {

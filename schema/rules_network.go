@@ -1,9 +1,12 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
+
+	"github.com/tegen-dev/tegen/internal/names"
 )
 
 var networkRules = []rule{
@@ -77,14 +80,39 @@ func (n *Network) opens(port int32) bool {
 	return slices.ContainsFunc(n.AllowTo, func(p Peer) bool { return p.CIDR != "" && slices.Contains(p.Ports, port) })
 }
 
-// networkNotes tell of an identity whose provider is out of reach.
-func (s *Spec) networkNotes() []string {
-	n := &s.Network
-	if !n.Policy || !n.limits() || s.Identity == nil || s.Identity.IRSA == nil || n.web() {
-		return nil
+// openStore is the note on a store that nothing but a NetworkPolicy keeps others from, where the job has none: "" for
+// any other. Of pods on their node's network no policy holds.
+func openStore(s *Spec) string {
+	z, t, port := &s.Rendezvous, rowOf(s), int32(names.C10dPort)
+	open := map[string]string{StoreWorker: "worker 0", StoreCompanion: "the companion", StoreEtcd: "the etcd"}[z.Store]
+	if s.Network.Policy && !(s.Network.Host && z.Store == StoreWorker) || open == "" || s.WithoutRendezvous() ||
+		t == nil || !t.Carries("rendezvous") || z.Store == StoreCompanion && s.Proxied() ||
+		z.Store == StoreEtcd && z.Etcd.TLS != nil {
+		return ""
 	}
-	return []string{fmt.Sprintf("spec.network.egress: with %s no pod reaches STS, which turns the token of "+
-		"identity.irsa into credentials: add the addresses of its endpoint to allowTo, with port 443", n.Egress)}
+	if z.Store == StoreEtcd || z.Backend != BackendC10d {
+		port = names.EtcdClientPort
+	}
+	field := "policy: false"
+	if s.Network.Policy {
+		field = "host: true"
+	}
+	return fmt.Sprintf("no NetworkPolicy of the job guards the rendezvous, %s on port %d. Access to it is code "+
+		"execution in every worker, because torch unpickles what it reads there. Remove %s, or close the port by "+
+		"other means", open, cmp.Or(z.Port, port), field)
+}
+
+// networkNotes tell of a store that others reach, and of an identity whose provider is out of reach.
+func (s *Spec) networkNotes() (notes []string) {
+	n := &s.Network
+	if note := openStore(s); note != "" {
+		notes = append(notes, "spec.network: "+note)
+	}
+	if !n.Policy || !n.limits() || s.Identity == nil || s.Identity.IRSA == nil || n.web() {
+		return notes
+	}
+	return append(notes, fmt.Sprintf("spec.network.egress: with %s no pod reaches STS, which turns the token of "+
+		"identity.irsa into credentials: add the addresses of its endpoint to allowTo, with port 443", n.Egress))
 }
 
 // metrics refuses what only a PodMonitor says.

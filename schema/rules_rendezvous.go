@@ -124,10 +124,29 @@ func (r *validation) etcd() {
 	}
 }
 
-// clashes are mistakes between jobs: two of one name, or two that would meet in one rendezvous.
+// storeOf is the external store of a job to which whoever reaches it may write: its endpoint, by the full name of a
+// Service. "" if there is none, or if its etcd has users.
+func storeOf(j *Job) string {
+	z := &j.Spec.Rendezvous
+	if z.Store != StoreExternal || j.Spec.WithoutRendezvous() || z.Conf["user"] != "" {
+		return ""
+	}
+	host, port, _ := strings.Cut(z.Endpoint, ":")
+	parts := strings.Split(strings.ToLower(host), ".")
+	switch {
+	case len(parts) == 1:
+		parts = append(parts, j.Metadata.Namespace)
+	case len(parts) > 2 && parts[2] == "svc":
+		parts = parts[:2]
+	}
+	return strings.Join(parts, ".") + ":" + port
+}
+
+// clashes are mistakes between jobs: two of one name, two that would meet in one rendezvous, or two of different
+// namespaces that share a store.
 func clashes(jobs []loaded, roots []*structural.Node) Errors {
 	var errs Errors
-	names, runs := map[string]int{}, map[string]int{}
+	names, runs, stores := map[string]int{}, map[string]int{}, map[string]int{}
 	for i, l := range jobs {
 		if l.job == nil || l.invalid.touch("metadata") {
 			continue
@@ -141,6 +160,19 @@ func clashes(jobs []loaded, roots []*structural.Node) Errors {
 			continue
 		}
 		names[m.Namespace+"/"+m.Name] = i
+		if store := storeOf(l.job); store != "" && !l.invalid.touch("rendezvous") {
+			first, ok := stores[store]
+			if !ok {
+				stores[store], first = i, i
+			}
+			if other := jobs[first].job.Metadata; other.Namespace != m.Namespace {
+				errs = append(errs, roots[i].Errorf("spec.rendezvous.endpoint", "duplicate",
+					"%s is also the rendezvous of job %s/%s, in another namespace. Access to a rendezvous is code "+
+						"execution in the workers of all its jobs. Use store: companion, or one store for each "+
+						"namespace", l.job.Spec.Rendezvous.Endpoint, other.Namespace, other.Name))
+				continue
+			}
+		}
 		id := l.job.Spec.Rendezvous.ID
 		if id == "" || l.invalid.touch("rendezvous.id") {
 			continue

@@ -46,9 +46,13 @@ const schedulerExample = `  tegen install scheduler --image registry.example/teg
   tegen install scheduler --namespace batch --replicas 3 --config scheduling.yaml
   kubectl apply --server-side -f scheduler.yaml`
 
-const installRendezvousLong = `install rendezvous prints a tegen-rendezvous for the jobs of several namespaces. A
+const installRendezvousLong = `install rendezvous prints a tegen-rendezvous that the jobs of a namespace share. A
 job needs none: wherever the image is named, it renders its own. One for all
-saves a pod for each job; whoever reaches it may change the runs of all.
+saves a pod for each job.
+
+Access to it is code execution in the workers of all its jobs, because torch
+unpickles what it reads there. No client has to authenticate, so that --clients
+takes one namespace. Install one for each namespace.
 
 With --etcd two replicas serve, of which any may be lost, before an etcd 3.5 or
 newer that exists and keeps the data. Without it one pod serves, which nothing
@@ -65,15 +69,16 @@ defaults:
     endpoint: tegen-rendezvous.tegen-rendezvous.svc:2379
 
 What is printed: a Namespace of restricted pods, two Services, a NetworkPolicy
-that lets in pods rendered by tegen in the namespaces of --clients, a
-PodDisruptionBudget, and a Deployment or StatefulSet. It has no rights in the
-cluster. Secrets that flags name must exist in its namespace.
+that lets in pods rendered by tegen in the namespace of --clients and, to metrics
+and health, pods in the namespaces of --metrics-from, a PodDisruptionBudget, and
+a Deployment or StatefulSet. It has no rights in the cluster. Secrets that flags
+name must exist in its namespace.
 
 If anything is wrong, every mistake is reported and nothing is printed.`
 
 const rendezvousExample = `  tegen install rendezvous --clients training > rendezvous.yaml
-  tegen install rendezvous --clients team-a,team-b --etcd http://etcd.infra.svc:2379
-  tegen install rendezvous --clients training --storage 1Gi --pod-monitor`
+  tegen install rendezvous --clients research --etcd http://etcd.infra.svc:2379
+  tegen install rendezvous --clients training --storage 1Gi --pod-monitor --metrics-from monitoring`
 
 const installCRDsLong = `install crds prints the CustomResourceDefinitions that no controller brings in a
 form which an API server still takes: ElasticJob of pytorch/elastic, and MxJob of
@@ -141,7 +146,8 @@ func newInstallRendezvousCmd(s cli.Streams) *cobra.Command {
 	}
 	addPlace(cmd, &opts.Place, "tegen-rendezvous")
 	flags := cmd.Flags()
-	flags.StringSliceVar(&opts.Clients, "clients", nil, "namespaces whose jobs may reach it")
+	flags.StringSliceVar(&opts.Clients, "clients", nil, "namespace whose jobs may reach it")
+	flags.StringSliceVar(&opts.MetricsFrom, "metrics-from", nil, "namespaces whose pods may read metrics and health")
 	flags.StringVar(&opts.Backend, "backend", opts.Backend, "what it serves: etcd, which is etcd-v2 too, or c10d")
 	flags.StringSliceVar(&opts.Etcd, "etcd", nil, "client URLs of an etcd that exists, which keeps the data")
 	flags.StringVar(&opts.EtcdTLS, "etcd-tls-secret", "", "Secret with ca.crt, tls.crt and tls.key, for https")

@@ -33,10 +33,10 @@ func TestGoldenInstall(t *testing.T) {
 		"scheduler/kube-system": {"--image", image, "--namespace", "kube-system", "--replicas", "1"},
 		"rendezvous/default":    {"--image", rendezvous, "--clients", "training"},
 		"rendezvous/etcd": {
-			"--image", rendezvous, "--clients", "team-b,team-a", "--namespace", "infra", "--create-namespace=false",
+			"--image", rendezvous, "--clients", "team-a", "--namespace", "infra", "--create-namespace=false",
 			"--etcd", "https://etcd-0.example:2379", "--etcd", "https://etcd-1.example:2379", "--etcd-user", "tegen",
 			"--etcd-tls-secret", "etcd-tls", "--etcd-password-secret", "etcd-password", "--replicas", "3",
-			"--pod-monitor",
+			"--pod-monitor", "--metrics-from", "monitoring",
 		},
 	} {
 		what, _, _ := strings.Cut(name, "/")

@@ -18,7 +18,8 @@ import (
 // RendezvousOptions are the flags of a shared tegen-rendezvous. What is empty was not given.
 type RendezvousOptions struct {
 	Place
-	Clients      []string // namespaces
+	Clients      []string // a namespace
+	MetricsFrom  []string // namespaces
 	Backend      string
 	Etcd         []string // URLs
 	EtcdTLS      string   // a Secret
@@ -41,15 +42,7 @@ func RendezvousDefaults() RendezvousOptions {
 // holds for the fields of a companion holds for the flags. Its error lists every mistake in the flags, a line each.
 func Rendezvous(o RendezvousOptions) ([]runtime.Object, error) {
 	errs := o.check()
-	if len(o.Clients) == 0 {
-		errs = append(errs, errors.New("--clients: is missing: name the namespaces whose jobs may reach it, since "+
-			"whoever does may change the runs of all"))
-	}
-	for _, c := range o.Clients {
-		if err := checkNamespace("--clients", c); err != nil {
-			errs = append(errs, err)
-		}
-	}
+	errs = append(errs, o.checkAccess()...)
 	if !slices.Contains([]string{schema.BackendC10d, schema.BackendEtcd}, o.Backend) {
 		errs = append(errs, fmt.Errorf("--backend: must be etcd, which also serves etcd-v2, or c10d, not %q",
 			o.Backend))
@@ -67,13 +60,46 @@ func Rendezvous(o RendezvousOptions) ([]runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	clients := slices.Clone(o.Clients)
-	slices.Sort(clients)
 	objects := generators.InstallRendezvous(&generators.SharedRendezvous{
-		Job: job, Clients: slices.Compact(clients), NamespaceExists: !o.CreateNamespace, PodMonitor: o.PodMonitor,
+		Job: job, Clients: unique(o.Clients), MetricsFrom: unique(o.MetricsFrom),
+		NamespaceExists: !o.CreateNamespace, PodMonitor: o.PodMonitor,
 	})
 	return objects, render.Judge(names.Rendezvous, objects, nil)
 }
+
+// checkAccess checks who may reach it. Clients of several namespaces could run code in each other's workers, because no
+// client has to authenticate.
+func (o *RendezvousOptions) checkAccess() (errs []error) {
+	clients := unique(o.Clients)
+	for i, namespace := range slices.Concat(clients, o.MetricsFrom) {
+		flag := "--clients"
+		if i >= len(clients) {
+			flag = "--metrics-from"
+		}
+		if err := checkNamespace(flag, namespace); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	var each []string
+	for _, c := range clients {
+		each = append(each, fmt.Sprintf("--namespace %s-%s --clients %[2]s", names.Rendezvous, c))
+	}
+	switch {
+	case len(clients) == 0:
+		errs = append(errs, errors.New("--clients: is missing: name the namespace whose jobs may reach it"))
+	case len(clients) > 1:
+		errs = append(errs, fmt.Errorf("--clients: %s are %d namespaces. Access to a rendezvous is code execution in "+
+			"the workers of all its jobs. Install one for each: %s", strings.Join(clients, ", "), len(clients),
+			strings.Join(each, ", ")))
+	}
+	if o.PodMonitor && len(o.MetricsFrom) == 0 {
+		errs = append(errs, errors.New("--metrics-from: is missing: name the namespace of the Prometheus that "+
+			"--pod-monitor is for"))
+	}
+	return errs
+}
+
+func unique(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 // job is one whose companion is what the flags describe.
 func (o *RendezvousOptions) job() (*schema.Job, error) {

@@ -109,7 +109,7 @@ func TestGenerate(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			if diff := cmp.Diff(c.want, process(t, list(t, c.config, c.items...),
-				"is expected from elsewhere")); diff != "" {
+				"is expected from elsewhere", unguarded)); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
@@ -123,7 +123,7 @@ func TestItems(t *testing.T) {
 	filed := strings.Replace(job, "  namespace: ml\n", "  namespace: ml\n  annotations:\n"+
 		"    internal.config.kubernetes.io/path: jobs/resnet.yaml\n", 1)
 	rl := list(t, labConfig, commented, filed, environment)
-	process(t, rl)
+	process(t, rl, unguarded)
 	texts := itemTexts(t, rl)
 	if want := itemTexts(t, list(t, "", commented))[0]; texts[0] != want {
 		t.Errorf("an item that is none of tegen's changed (-want +got):\n%s", cmp.Diff(want, texts[0]))
@@ -149,9 +149,9 @@ func TestItems(t *testing.T) {
 // TestAgain: the function's own output as its input.
 func TestAgain(t *testing.T) {
 	rl := list(t, labConfig, job, environment, configMap)
-	process(t, rl)
+	process(t, rl, unguarded)
 	once := itemTexts(t, rl)
-	process(t, rl)
+	process(t, rl, unguarded)
 	if diff := cmp.Diff(slices.Sorted(slices.Values(once)), slices.Sorted(slices.Values(itemTexts(t,
 		rl)))); diff != "" {
 		t.Errorf("the second run changed something (-first +second):\n%s", diff)

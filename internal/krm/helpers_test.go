@@ -65,6 +65,9 @@ func run(t *testing.T, rl *framework.ResourceList) error {
 	return failure
 }
 
+// unguarded is the note on a job whose Environment takes its NetworkPolicies away.
+const unguarded = "no NetworkPolicy of the job guards the rendezvous"
+
 // process runs the function and returns its items as Kind namespace/name, in order. Its results, if any, contain one of
 // some texts.
 func process(t *testing.T, rl *framework.ResourceList, results ...string) []string {

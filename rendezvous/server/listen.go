@@ -3,6 +3,7 @@ package server
 import (
 	"net"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -22,6 +23,12 @@ func guarded(at net.Addr, names []string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// local reports whether a request comes from this machine, and not by a page whose name resolves to it.
+func local(r *http.Request, names []string) bool {
+	from, err := netip.ParseAddrPort(r.RemoteAddr)
+	return err == nil && from.Addr().Unmap().IsLoopback() && ours(r.Host, names)
 }
 
 func ours(host string, names []string) bool {

@@ -2,9 +2,38 @@ package server
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 )
+
+// TestRunsOfOthers: runs are listed for this machine alone, where kubectl port-forward ends, and not for every pod that
+// reads health and metrics.
+func TestRunsOfOthers(t *testing.T) {
+	t.Parallel()
+	s := begin(t, func(c *Config) { c.Status = "0.0.0.0:0" })
+	for _, c := range []struct {
+		path, from, host string
+		want             int
+	}{
+		{"/runs", "127.0.0.1:40000", "localhost:2381", http.StatusOK},
+		{"/runs", "[::1]:40000", "127.0.0.1:2381", http.StatusOK},
+		{"/runs", "10.1.2.3:40000", "localhost:2381", http.StatusForbidden},
+		{"/runs", "10.1.2.3:40000", "10.1.2.4:2381", http.StatusForbidden},
+		{"/runs", "127.0.0.1:40000", "evil.example", http.StatusForbidden}, // a page that is open beside port-forward
+		{"/metrics", "10.1.2.3:40000", "10.1.2.4:2381", http.StatusOK},
+		{"/healthz", "10.1.2.3:40000", "10.1.2.4:2381", http.StatusOK},
+		{"/readyz", "10.1.2.3:40000", "10.1.2.4:2381", http.StatusOK},
+	} {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodGet, c.path, nil)
+		r.RemoteAddr, r.Host = c.from, c.host
+		w := httptest.NewRecorder()
+		s.status.Handler.ServeHTTP(w, r)
+		if w.Code != c.want {
+			t.Errorf("%s from %s as %s: %d %s, want %d", c.path, c.from, c.host, w.Code, w.Body, c.want)
+		}
+	}
+}
 
 // TestForeignHost: a listener on a loopback address answers to this machine's names alone, or the page of a foreign
 // site whose name leads here could write.

@@ -129,6 +129,11 @@ func (s *Server) statusHandler() http.Handler {
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(s.metrics.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /runs", func(w http.ResponseWriter, r *http.Request) {
+		if !local(r, s.config.Hosts) {
+			reply(w, http.StatusForbidden, "runs are listed for requests from this machine alone, such as those that "+
+				"kubectl port-forward forwards")
+			return
+		}
 		if !s.open.Load() && s.closed.Load() == nil { // else there are those of the TCPStore
 			reply(w, http.StatusServiceUnavailable, s.notOpen())
 			return

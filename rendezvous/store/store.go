@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -71,9 +72,32 @@ func (e External) Open(ctx context.Context) (*Store, error) {
 	}
 	if err := answers(ctx, c); err != nil {
 		_ = c.Close() // it never was of use
-		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, refusal(err))
+		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, refusal(errors.Join(err, e.handshake(ctx))))
 	}
 	return &Store{Client: c}, nil
+}
+
+// handshake returns why TLS with an endpoint fails. etcd's client only reports that its time is over.
+func (e External) handshake(ctx context.Context) error {
+	if e.TLS == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	config := e.TLS.Clone()
+	config.NextProtos = []string{"h2"} // as gRPC has it
+	for _, endpoint := range e.Endpoints {
+		c, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", endpoint[strings.LastIndex(endpoint, "/")+1:])
+		if err == nil {
+			_ = c.SetReadDeadline(time.Now().Add(dialTimeout))
+			_, err = c.Read(make([]byte, 1)) // a server may refuse a certificate after the handshake
+			_ = c.Close()                    // nothing was written
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // refusal marks an error after which trying again will not help.

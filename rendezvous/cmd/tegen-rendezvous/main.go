@@ -47,6 +47,7 @@ const rootLong = `tegen-rendezvous is where the agents of elastic training runs 
 and etcd-v2, and a TCPStore for c10d, in one process that outlives the agents.
 'proxy' starts a torchrun that outlives the store of its run.
 'install' brings it into containers of other images.
+'certificates' makes what serve and its proxies verify each other by.
 
 Exit codes: 0 success, 1 something went wrong, 2 wrong command line.`
 
@@ -61,6 +62,7 @@ func newRootCmd(s cli.Streams) *cobra.Command {
 			newServeCmd(s),
 			newProxyCmd(s),
 			newInstallCmd(),
+			newCertificatesCmd(),
 			newStoreCmd(s),
 			newRunCmd(),
 			cli.Version(s, "tegen-rendezvous", "Print the version and how it was built"),

@@ -37,8 +37,9 @@ evicted while the etcd is away. If the command sets no --monitor_interval,
 PET_MONITOR_INTERVAL is 0.1, so that agents of torch 1.13 notice an eviction as
 soon as newer ones.
 
-The store listens on 127.0.0.1, without a password. Signals are handed on to the
-command.
+The store listens on 127.0.0.1, without a password. Access to it, or to the etcd,
+is code execution in the workers: set --cacert, --cert and --key. Signals are
+handed on to the command.
 
 Exit codes: the command's own, 128+n if signal n ended it, 1 the command was not
 started, 2 wrong command line.`

@@ -38,6 +38,15 @@ type renderedPod struct {
 	Grace      *int64              `yaml:"terminationGracePeriodSeconds"`
 	Init       []renderedContainer `yaml:"initContainers"`
 	Containers []renderedContainer `yaml:"containers"`
+	Volumes    []renderedVolume
+}
+
+type renderedVolume struct {
+	Name   string
+	Secret struct {
+		Name  string `yaml:"secretName"`
+		Items []struct{ Key, Path string }
+	}
 }
 
 type renderedContainer struct {
@@ -51,6 +60,10 @@ type renderedContainer struct {
 	Startup   renderedProbe `yaml:"startupProbe"`
 	Readiness renderedProbe `yaml:"readinessProbe"`
 	Liveness  renderedProbe `yaml:"livenessProbe"`
+	Mounts    []struct {
+		Name string
+		Path string `yaml:"mountPath"`
+	} `yaml:"volumeMounts"`
 }
 
 type renderedVariable struct {
@@ -187,6 +200,9 @@ func TestRendered(t *testing.T) {
 				err = checkServe(&c, words[1:], pod.grace())
 			case "proxy":
 				err = checkProxy(&c, words[2:])
+			case "certificates":
+				o := newCertificatesCmd()
+				err = errors.Join(o.ParseFlags(words[1:]), o.ValidateArgs(o.Flags().Args()))
 			case "install":
 				if i >= len(pod.Init) || len(words) != 2 || words[1] != installed {
 					err = fmt.Errorf("installs %q", words)
@@ -199,7 +215,7 @@ func TestRendered(t *testing.T) {
 			}
 		}
 	}
-	for _, command := range []string{"serve", "proxy", "install"} {
+	for _, command := range []string{"serve", "proxy", "install", "certificates"} {
 		if seen[command] == 0 {
 			t.Errorf("%s is not rendered anywhere", command)
 		}
@@ -232,7 +248,7 @@ func checkServe(c *renderedContainer, args []string, grace time.Duration) error 
 			return fmt.Errorf("variable %s has value %q", v.Name, v.Value)
 		}
 	}
-	o.Etcd = server.Files{} // which are in Secrets
+	o.Etcd, o.TLS = server.Files{}, server.Files{} // which are in Secrets
 	if err := o.Complete(flags, lookup(env)); err != nil {
 		return err
 	}
@@ -318,27 +334,60 @@ func here(t *testing.T, args []string) (out []string) {
 	return out
 }
 
-// rendered is a container of a fixture by the command that it runs.
-func rendered(t *testing.T, fixture, command string) renderedContainer {
+// rendered is a container of a fixture by the command that it runs, and its pod.
+func rendered(t *testing.T, fixture, command string) (renderedContainer, renderedPod) {
 	t.Helper()
 	for _, pod := range renderedPods(t, tegen.Render(t, fixture)) {
-		for _, c := range pod.Containers {
+		for _, c := range slices.Concat(pod.Init, pod.Containers) {
 			if c.ours() == command {
-				return c
+				return c, pod
 			}
 		}
 	}
 	t.Fatalf("%s has no %s", fixture, command)
-	return renderedContainer{}
+	return renderedContainer{}, renderedPod{}
+}
+
+// withSecret gives the words of a container the paths of a Secret's files on this machine, as its pod mounts them.
+func withSecret(t *testing.T, words []string, c *renderedContainer, pod *renderedPod, secret string) (out []string) {
+	t.Helper()
+	out = slices.Clone(words)
+	for _, v := range pod.Volumes {
+		if len(v.Secret.Items) == 0 {
+			continue
+		}
+		dir := t.TempDir()
+		for _, item := range v.Secret.Items {
+			text, err := os.ReadFile(filepath.Join(secret, item.Key))
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, item.Path), text, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, m := range c.Mounts {
+			for i := range out {
+				if m.Name == v.Name {
+					out[i] = strings.Replace(out[i], "="+m.Path+"/", "="+dir+"/", 1)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // TestRenderedProxies: what is rendered before a worker's torchrun reaches the companion that is rendered with it, and
-// again once that was killed and is back.
+// again once that was killed and is back. Nobody else does without a certificate that is made as rendered.
 func TestRenderedProxies(t *testing.T) {
 	t.Parallel()
-	companion, worker := rendered(t, "proxy-companion", "serve"), rendered(t, "proxy-companion", "proxy")
+	companion, serves := rendered(t, "proxy-companion", "serve")
+	worker, works := rendered(t, "proxy-companion", "proxy")
+	maker, _ := rendered(t, "proxy-companion", "certificates")
+	i := slices.IndexFunc(maker.Args, func(word string) bool { return strings.HasPrefix(word, "--host=") })
+	secret := certificatesIn(t, maker.Args[i]+",127.0.0.1")
 	at := ports.Address(t)
-	args := here(t, companion.Args[1:])
+	args := withSecret(t, here(t, companion.Args[1:]), &companion, &serves, secret)
 	for i, arg := range args {
 		if strings.HasPrefix(arg, "--listen-proxies=") {
 			args[i] = "--listen-proxies=" + at
@@ -355,13 +404,17 @@ func TestRenderedProxies(t *testing.T) {
 			env = append(env, v.Name+"="+v.Value)
 		}
 	}
-	if !strings.HasSuffix(dialled, fmt.Sprint("-rendezvous:", companion.Ports[0].Port)) {
-		t.Errorf("proxies dial %s, and the companion has %v", dialled, companion.Ports)
+	if dialled != fmt.Sprintf("%s:%d", strings.TrimPrefix(maker.Args[i], "--host="), companion.Ports[0].Port) {
+		t.Errorf("proxies dial %s, the companion has %v and a certificate by %s", dialled, companion.Ports,
+			maker.Args[i])
 	}
 	words := worker.Command[1 : slices.Index(worker.Command, "--")+1]
+	stranger := slices.Concat([]string{"proxy", "--endpoints", at}, words[len(words)-1:])
+	words = withSecret(t, words, &worker, &works, secret)
 	a, b := startProxyBy(t, env, words...), startProxyBy(t, env, words...)
 	a.askAdd("/n")
 	a.expect(1)
+	refusedProxy(t, env, stranger...)
 	p.signal(syscall.SIGKILL)
 	p.exit()
 	b.askAdd("/n")
@@ -375,7 +428,8 @@ func TestRenderedCompanions(t *testing.T) {
 	for fixture, keysAPI := range map[string]bool{"companion-c10d": false, "companion-pods": true} {
 		t.Run(fixture, func(t *testing.T) {
 			t.Parallel()
-			c, dir := rendered(t, fixture, "serve"), t.TempDir()
+			c, _ := rendered(t, fixture, "serve")
+			dir := t.TempDir()
 			p := serveIn(t, dir, nil, here(t, c.Args[1:])...)
 			code, body := ask(t, "GET", p.status, c.Readiness.Get.Path)
 			if code != 200 || (p.client != "") != keysAPI || (p.c10d != "") == keysAPI {

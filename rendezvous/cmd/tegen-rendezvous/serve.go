@@ -18,8 +18,12 @@ const serveLong = `serve lets agents find each other through four listeners:
                     (tegen-rendezvous proxy), which outlives it
   --listen-status   /healthz, /readyz, /metrics and /runs
 
-None of them asks for a password, so each is open to this machine alone unless
-its flag says otherwise: --listen-c10d=:29400 is for all who reach the machine.
+Access to one of the first three is code execution in the workers: torch
+unpickles what it reads from its store. The TCPStore has neither encryption nor
+authentication. The other two require client certificates with --tls-cert,
+--tls-key and --tls-client-ca, which 'tegen-rendezvous certificates' makes. By
+default each listener is open to this machine alone: --listen-c10d=:29400 is for
+all who reach the machine. /runs answers only requests from this machine.
 
 The keys API and proxies keep their data in an etcd server, a process that this
 one starts, or in an etcd cluster that exists; then any number of replicas serve

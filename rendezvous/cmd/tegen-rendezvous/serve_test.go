@@ -410,7 +410,7 @@ func TestUsage(t *testing.T) {
 // TestHelp: help, version and completion go to standard output.
 func TestHelp(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
-		{"", "serve       Serve rendezvous"},
+		{"", "  serve        Serve rendezvous"},
 		{"serve --help", "torchrun --rdzv_backend=c10d"},
 		{"version", "tegen-rendezvous "},
 		{"completion bash", "__start_tegen-rendezvous"},

@@ -7,6 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -80,6 +83,14 @@ func renderedServer(t *testing.T, c container) *server {
 		t.Fatal(err)
 	}
 	address, status := ports.Address(t), ports.Address(t)
+	certificates := filepath.Join(shared, "certificates") // which all versions see
+	if err := os.MkdirAll(certificates, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	maker := exec.Command(program, "certificates", certificates, "--host=127.0.0.1")
+	if out, err := maker.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
 	s := &server{t: t, address: address, ready: "http://" + status + "/readyz", command: []string{program}}
 	for _, word := range c.Args {
 		switch flag, _, _ := strings.Cut(word, "="); flag {
@@ -90,7 +101,7 @@ func renderedServer(t *testing.T, c container) *server {
 		case "--data-dir":
 			word = flag + "=" + t.TempDir() + "/data"
 		}
-		s.command = append(s.command, word)
+		s.command = append(s.command, strings.Replace(word, "=/tegen/proxies/", "="+certificates+"/", 1))
 	}
 	s.start()
 	return s
@@ -110,8 +121,10 @@ func (r *run) startRendered(c container) string {
 			command = append(command, "/usr/bin/python3")
 		case "train.py":
 			command = append(command, r.version.folder()+"/train.py")
-		default:
-			command = append(command, word)
+		default: // the Secret's files under other names
+			certificates := "=" + r.version.folder() + "/certificates/"
+			word = strings.Replace(word, "=/tegen/tls/tls.", certificates+"client.", 1)
+			command = append(command, strings.Replace(word, "=/tegen/tls/", certificates, 1))
 		}
 	}
 	env := append(r.version.torchrunEnv(), r.version.environment()...)

@@ -75,6 +75,7 @@ func TestProxy(t *testing.T) {
 	world := j.awaitWorld(3, j.applied, patience)
 	j.took("apply to three workers that train", j.applied, world.stepped)
 	j.checkApplied()
+	j.checkCertificates(world.joins[0].Pod)
 
 	j.killUnnoticed(world, 0)
 	j.killUnnoticed(world, 30)
@@ -145,6 +146,30 @@ func (w *world) proxiedJob(t *testing.T, name, companion string) *job {
 	t.Helper()
 	text := strings.NewReplacer("NAME", name, "COMPANION", companion).Replace(proxied)
 	return w.job(t, "16 proxy, node loss, "+name, manifest(t, name+".yaml", text, "base"), "")
+}
+
+// checkCertificates holds that the companion lets in who has the certificate of the workers, and nobody without.
+func (j *job) checkCertificates(pod string) {
+	j.t.Helper()
+	j.awaitComplete(j.name+"-keygen", patience)
+	const start = `PET_RDZV_ID=stranger timeout 20 /tegen/bin/tegen-rendezvous proxy "$@" -- echo started
+echo "exit $?"`
+	with := func(flags ...string) string {
+		words := append([]string{"sh", "-c", start, "sh", "--endpoints=" + j.name + "-rendezvous:29400"}, flags...)
+		return strings.TrimSpace(j.exec(pod, words...))
+	}
+	const ca = "--cacert=/tegen/tls/ca.crt"
+	for want, got := range map[string]string{
+		"started\nexit 0": with(ca, "--cert=/tegen/tls/tls.crt", "--key=/tegen/tls/tls.key"),
+		"exit 124":        with(ca),
+	} {
+		if got != want {
+			j.t.Errorf("a proxy in %s printed %q, want %q", pod, got, want)
+		}
+	}
+	if files := j.exec(pod, "ls", "/tegen/tls"); strings.Join(strings.Fields(files), " ") != "ca.crt tls.crt tls.key" {
+		j.t.Errorf("a worker has %s", files)
+	}
 }
 
 // startEtcd starts the etcd of a job's companions.

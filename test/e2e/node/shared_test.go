@@ -1,9 +1,13 @@
 package node
 
 import (
+	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -97,15 +101,19 @@ func (w *world) installRendezvous(t *testing.T) {
 // checkRuns holds that the shared rendezvous has so many runs, each of two agents and under an id of its own.
 func (w *world) checkRuns(t *testing.T, n int) {
 	t.Helper()
-	text := w.kubectl(t, "get", "--raw",
-		"/api/v1/namespaces/tegen-rendezvous/pods/tegen-rendezvous-0:2381/proxy/runs")
+	const pod = "tegen-rendezvous-0"
+	if out, err := w.tryKubectl(t.Context(), "get", "--raw",
+		"/api/v1/namespaces/tegen-rendezvous/pods/"+pod+":2381/proxy/runs"); err == nil {
+		t.Errorf("runs are listed for others than the pod's own: %s", out)
+	}
+	text := w.forwarded(t, "tegen-rendezvous", pod, "2381", "/runs")
 	var answer struct {
 		Runs []struct {
 			ID           string
 			Participants int
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &answer); err != nil {
+	if err := json.Unmarshal(text, &answer); err != nil {
 		t.Fatalf("reading %s: %v", text, err)
 	}
 	var got []string
@@ -117,4 +125,40 @@ func (w *world) checkRuns(t *testing.T, n int) {
 	if len(slices.Compact(got)) != n || slices.ContainsFunc(got, other) {
 		t.Errorf("the rendezvous has the runs %q, want %d of two agents", got, n)
 	}
+}
+
+// forwarded is what a pod answers at one of its ports, through 'kubectl port-forward'.
+func (w *world) forwarded(t *testing.T, namespace, pod, port, path string) []byte {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	cmd := w.kubectlCommand(ctx, "port-forward", "-n", namespace, "pod/"+pod, ":"+port)
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer cmd.Wait() //nolint:errcheck // it is killed
+	defer cancel()
+	line, err := bufio.NewReader(out).ReadString('\n') // "Forwarding from 127.0.0.1:40000 -> 2381"
+	fields := strings.Fields(line)
+	if err != nil || len(fields) < 3 {
+		t.Fatalf("kubectl port-forward printed %q: %v", line, err)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+fields[2]+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	text, err := io.ReadAll(answer.Body)
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%s of %s: %d %s, %v", path, pod, answer.StatusCode, text, err)
+	}
+	return text
 }

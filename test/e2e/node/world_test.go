@@ -121,16 +121,22 @@ func (w *world) kubectl(t *testing.T, args ...string) string {
 func (w *world) tryKubectl(ctx context.Context, args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, w.Kubectl(), args...)
-	// The environment is the lab's: neither the user's clusters nor his plug-ins, and no proxy between it and the API.
-	cmd.Env = []string{"KUBECONFIG=" + w.Kubeconfig(), "HOME=" + os.TempDir(), "KUBECACHEDIR=" + os.TempDir() +
-		"/tegen-kubectl-cache", "PATH=" + os.Getenv("PATH")}
+	cmd := w.kubectlCommand(ctx, args...)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		return out.String(), fmt.Errorf("running kubectl %s: %w: %s", strings.Join(args, " "), err, errs.String())
 	}
 	return out.String(), nil
+}
+
+// kubectlCommand is kubectl with the environment of the lab: neither the user's clusters nor his plug-ins, and no proxy
+// between it and the API.
+func (w *world) kubectlCommand(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, w.Kubectl(), args...)
+	cmd.Env = []string{"KUBECONFIG=" + w.Kubeconfig(), "HOME=" + os.TempDir(), "KUBECACHEDIR=" + os.TempDir() +
+		"/tegen-kubectl-cache", "PATH=" + os.Getenv("PATH")}
+	return cmd
 }
 
 // enter makes a namespace that holds its pods to the restricted Pod Security Standard, or has one that is there do so,

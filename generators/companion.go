@@ -35,6 +35,13 @@ func forgets(job *schema.Job) bool {
 	return job.Spec.Rendezvous.Backend == schema.BackendC10d && !job.Spec.Proxied()
 }
 
+// expendable reports whether the companion's pod may go at any time: another one goes on with what it has served, and
+// its clients wait for that one, as proxies do, or turn to a replica. Nothing then keeps a node from being drained.
+func expendable(job *schema.Job) bool {
+	c := &job.Spec.Rendezvous.Companion
+	return job.Spec.Proxied() && (c.Etcd != nil || c.Storage != nil) || companionReplicas(job) > 1
+}
+
 // companionPort is where workers dial it.
 func companionPort(job *schema.Job) int32 {
 	if job.Spec.Rendezvous.Backend == schema.BackendC10d {
@@ -87,8 +94,7 @@ func companionAt(job *schema.Job, host string, shared bool) []runtime.Object {
 			},
 		},
 	}
-	if job.Spec.Disruption.Budget {
-		// One alone may not go: runs end with it.
+	if job.Spec.Disruption.Budget && (replicas > 1 || !expendable(job)) {
 		out = append(out, budget(job, companionName(job), componentCompanion, max(1, replicas-1)))
 	}
 	if job.Spec.Rendezvous.Companion.Etcd != nil {
@@ -192,13 +198,13 @@ func companionTemplate(job *schema.Job, host string) corev1.PodTemplateSpec {
 		container.VolumeMounts = []corev1.VolumeMount{{Name: "tls", MountPath: tlsDir, ReadOnly: true}}
 	}
 	pod.Containers = []corev1.Container{container}
-	return corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{
-			Labels:      podLabels(job, componentCompanion),
-			Annotations: evictionAnnotations(job),
-		},
-		Spec: pod,
+	template := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentCompanion)}, Spec: pod,
 	}
+	if !expendable(job) {
+		template.Annotations = evictionAnnotations(job)
+	}
+	return template
 }
 
 func companionContainer(job *schema.Job, host string) corev1.Container {

@@ -195,3 +195,38 @@ func TestProxy(t *testing.T) {
 		}
 	}
 }
+
+// TestExpendable: a companion whose loss ends a run is kept where it is, and any other keeps no node from being drained.
+func TestExpendable(t *testing.T) {
+	for _, c := range []struct {
+		rendezvous string
+		kept       bool  // autoscalers are told to leave its pods alone
+		least      int32 // of its budget; 0 without one
+	}{
+		{"{}", true, 1}, // c10d, in memory
+		{"{proxy: true, companion: {storage: {size: 2Gi}}}", false, 0},
+		{"{backend: etcd, companion: {storage: {size: 2Gi}}}", true, 1}, // agents end without it
+		{"{backend: etcd, companion: {etcd: {endpoints: ['http://e:2379']}}}", false, 1},
+		{"{proxy: true, companion: {etcd: {endpoints: ['http://e:2379']}}}", false, 1},
+		{"{proxy: true, companion: {replicas: 1, etcd: {endpoints: ['http://e:2379']}}}", false, 0},
+		{"{backend: etcd, companion: {replicas: 1, etcd: {endpoints: ['http://e:2379']}}}", true, 1},
+	} {
+		j := load(t, job(rendezvousImage, "rendezvous: "+c.rendezvous, "disruption: {budget: true}"))
+		var pod corev1.PodTemplateSpec
+		for _, s := range all[*appsv1.StatefulSet](objects(j)) {
+			pod = s.Spec.Template
+		}
+		for _, d := range all[*appsv1.Deployment](objects(j)) {
+			pod = d.Spec.Template
+		}
+		least := int32(0)
+		for _, b := range all[*policyv1.PodDisruptionBudget](objects(j)) {
+			if strings.HasSuffix(b.Name, "rendezvous") {
+				least = b.Spec.MinAvailable.IntVal
+			}
+		}
+		if kept := len(pod.Annotations) > 0; kept != c.kept || least != c.least {
+			t.Errorf("%s: kept %t with at least %d, want %t with %d", c.rendezvous, kept, least, c.kept, c.least)
+		}
+	}
+}

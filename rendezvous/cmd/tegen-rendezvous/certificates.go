@@ -37,7 +37,7 @@ const certificatesExample = `  tegen-rendezvous certificates /etc/rendezvous --h
     --tls-cert /etc/rendezvous/server.crt --tls-key /etc/rendezvous/server.key \
     --tls-client-ca /etc/rendezvous/ca.crt
   tegen-rendezvous proxy --cacert ca.crt --cert client.crt --key client.key -- torchrun \
-    --rdzv-backend c10d --rdzv-endpoint rendezvous.example:29400 --rdzv-id a --nnodes 2 train.py`
+    --rdzv_backend c10d --rdzv_endpoint rendezvous.example:29400 --rdzv_id a --nnodes 2 train.py`
 
 func newCertificatesCmd() *cobra.Command {
 	var hosts []string

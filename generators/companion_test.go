@@ -196,7 +196,7 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestExpendable: a companion whose loss ends a run is kept where it is, and any other keeps no node from being drained.
+// TestExpendable: a companion whose loss ends a run is kept where it is. Any other keeps no node from being drained.
 func TestExpendable(t *testing.T) {
 	for _, c := range []struct {
 		rendezvous string

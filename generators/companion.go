@@ -1,6 +1,7 @@
 package generators
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -54,13 +55,10 @@ func companionPort(job *schema.Job) int32 {
 // that exists keeps, any pod can serve.
 func companionReplicas(job *schema.Job) int32 {
 	c := &job.Spec.Rendezvous.Companion
-	switch {
-	case c.Replicas > 0:
-		return c.Replicas
-	case c.Etcd != nil:
-		return 2
+	if c.Etcd != nil {
+		return cmp.Or(c.Replicas, 2)
 	}
-	return 1
+	return cmp.Or(c.Replicas, 1)
 }
 
 // companion is a tegen-rendezvous of the job's own, in which its workers meet.
@@ -144,8 +142,7 @@ func companionGateways(job *schema.Job, replicas int32, template corev1.PodTempl
 }
 
 // companionStore is one pod that keeps the data itself, under a name that never stands for two pods at a time.
-func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplateSpec, shared bool,
-) *appsv1.StatefulSet {
+func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplateSpec, shared bool) *appsv1.StatefulSet {
 	c := &job.Spec.Rendezvous.Companion
 	set := &appsv1.StatefulSet{
 		ObjectMeta: companionMeta(job, shared),
@@ -156,8 +153,7 @@ func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplate
 			Template:    template,
 		},
 	}
-	switch {
-	case c.Storage != nil:
+	if c.Storage != nil {
 		claim := dataClaim(job, componentCompanion, c.Storage)
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
 		if shared {
@@ -165,7 +161,7 @@ func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplate
 			set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfAllRuns()
 		}
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
-	default:
+	} else {
 		// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image
 		// or flag.
 		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
@@ -198,9 +194,8 @@ func companionTemplate(job *schema.Job, host string) corev1.PodTemplateSpec {
 		container.VolumeMounts = []corev1.VolumeMount{{Name: "tls", MountPath: tlsDir, ReadOnly: true}}
 	}
 	pod.Containers = []corev1.Container{container}
-	template := corev1.PodTemplateSpec{
-		ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentCompanion)}, Spec: pod,
-	}
+	template := corev1.PodTemplateSpec{Spec: pod}
+	template.Labels = podLabels(job, componentCompanion)
 	if !expendable(job) {
 		template.Annotations = evictionAnnotations(job)
 	}

@@ -196,15 +196,21 @@ func TestDryRunDevices(t *testing.T) {
 	}{
 		"all devices of a node": {two, workers("g", 2, 2, 0, claiming), []int{8, 8}, []runtime.Object{x, y}, both},
 		"beside each other": {
-			two, workers("g", 2, 2, 0, claiming), []int{4, 4}, []runtime.Object{x},
+			two, workers("g", 2, 2, 0, claiming),
+			[]int{4, 4},
+			[]runtime.Object{x},
 			[]string{"g-0 on x, g-1 on x"},
 		},
 		"the largest first": {
-			two, workers("g", 2, 2, 0, claiming, rather("x")), []int{3, 8}, []runtime.Object{x, devices("y", 3)},
+			two, workers("g", 2, 2, 0, claiming, rather("x")),
+			[]int{3, 8},
+			[]runtime.Object{x, devices("y", 3)},
 			[]string{"g-0 on y, g-1 on x"},
 		},
 		"one too many": {
-			two, workers("g", 3, 3, 0, claiming), []int{8, 8, 8}, []runtime.Object{x, y},
+			two, workers("g", 3, 3, 0, claiming),
+			[]int{8, 8, 8},
+			[]runtime.Object{x, y},
 			[]string{
 				"gang a/g needs 3 pods at once and has room for 2, none for pod g-2: 2 cannot allocate all claims",
 			},
@@ -216,7 +222,9 @@ func TestDryRunDevices(t *testing.T) {
 			two, workers("g", 2, 2, 0, extended), nil, []runtime.Object{x, y}, both,
 		},
 		"devices of no node": {
-			two, workers("g", 2, 2, 0, claiming), []int{5, 5}, []runtime.Object{anywhere("pool", 8)},
+			two, workers("g", 2, 2, 0, claiming),
+			[]int{5, 5},
+			[]runtime.Object{anywhere("pool", 8)},
 			[]string{
 				"gang a/g needs 2 pods at once and has room for 1, none for pod g-1: 2 cannot allocate all claims",
 			},
@@ -226,11 +234,14 @@ func TestDryRunDevices(t *testing.T) {
 				machine("x", 0, rack("a")), machine("w", 0, rack("a")), machine("y", 0, rack("b")),
 				machine("z", 0, rack("b")),
 			},
-			workers("g", 2, 2, 0, claiming, gathers("must rack")), []int{8, 8}, []runtime.Object{x, y, z},
+			workers("g", 2, 2, 0, claiming, gathers("must rack")),
+			[]int{8, 8},
+			[]runtime.Object{x, y, z},
 			[]string{"g-0 on y, g-1 on z", "g-0 on z, g-1 on y"},
 		},
 		"one claim for two pods": {
-			two, workers("g", 2, 2, 0, shared), nil, []runtime.Object{x, y, claim("one", 8)},
+			two, workers("g", 2, 2, 0, shared), nil,
+			[]runtime.Object{x, y, claim("one", 8)},
 			[]string{
 				"gang a/g needs 2 pods at once and has room for 1, none for pod g-1: several pods share " +
 					"ResourceClaim one, which has no devices yet and gets them only when one of them binds. Use a " +
@@ -238,7 +249,8 @@ func TestDryRunDevices(t *testing.T) {
 			},
 		},
 		"one claim for two pods, which has its device": {
-			two, workers("g", 2, 2, 0, shared), nil, []runtime.Object{x, y, allocated(claim("one", 1), "x")},
+			two, workers("g", 2, 2, 0, shared), nil,
+			[]runtime.Object{x, y, allocated(claim("one", 1), "x")},
 			[]string{"g-0 on x, g-1 on x"},
 		},
 	} {

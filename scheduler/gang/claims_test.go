@@ -297,8 +297,8 @@ func testReserved(t *testing.T, node string, with ...func(*corev1.Pod)) {
 	first.Status.ReservedFor = []resourceapi.ResourceClaimConsumerReference{
 		{Resource: "pods", Name: gang[0].Name, UID: gang[0].UID},
 	}
-	g := newPlugin(t, []*corev1.Node{machine("x", 0, rack), machine("y", 0, rack)}, nil, deviceClasses(), devices("x", 8),
-		devices("y", 8), first, second)
+	nodes := []*corev1.Node{machine("x", 0, rack), machine("y", 0, rack)}
+	g := newPlugin(t, nodes, nil, deviceClasses(), devices("x", 8), devices("y", 8), first, second)
 	for _, p := range gang {
 		g.shared.seen(nil, p)
 	}

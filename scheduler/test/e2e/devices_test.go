@@ -201,21 +201,27 @@ func testDevices(l *lab) {
 // deviceRounds is how many times two gangs contend for devices.
 const deviceRounds = 20
 
-// TestDeviceRounds lets two gangs contend for devices that one of them can have, again and again.
-func TestDeviceRounds(t *testing.T) {
+// TestDevices has a control plane and a scheduler of its own, which it kills.
+func TestDevices(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.install()
-	a := l.audit(2, "lane")
-	l.t.Run("lanes", func(t *testing.T) {
-		own := *l
-		own.t = t
-		own.story("lane", contendForDevices)
-	})
-	a.report(t, 10*time.Second)
+	for _, c := range []struct {
+		name string
+		tell func(l *lab, ns string)
+	}{{"rounds", contendForDevices}, {"restart", restartWhileBinding}} {
+		t.Run(c.name, func(t *testing.T) {
+			own := *l
+			own.t = t
+			c.tell(&own, own.namespace(c.name))
+			l.scheduler = own.scheduler
+		})
+	}
 }
 
+// contendForDevices lets two gangs contend for devices that one of them can have, again and again.
 func contendForDevices(l *lab, ns string) {
+	auditor := l.audit(2, ns)
 	for _, n := range l.nodes(ns, 2, 0) {
 		l.publish(n, 8)
 	}
@@ -233,25 +239,22 @@ func contendForDevices(l *lab, ns string) {
 		l.apartAll(ns)
 		l.until("the round's pods have gone", func() bool { return l.empty(ns) }, func() string { return "" })
 	}
+	auditor.report(l.t, 10*time.Second)
 }
 
-// TestDeviceRestart kills the scheduler while a gang binds: some claims then have devices, and some of those are
+// restartWhileBinding kills the scheduler while a gang binds: some claims then have devices, and some of those are
 // reserved for pods that have no node. The next scheduler finishes the gang.
-func TestDeviceRestart(t *testing.T) {
-	t.Parallel()
-	l := newLab(t)
-	l.install()
+func restartWhileBinding(l *lab, ns string) {
 	const pods = 40
-	ns := l.namespace("restart")
 	for _, n := range l.nodes(ns, 10, 0) {
 		l.publish(n, 8)
 	}
 	l.template(ns, "two", 2)
 	l.qps = 20 // so that the gang's bindings take some seconds
-	configuration := edited(t, "leaderElect: true", "leaderElect: false")
+	configuration := edited(l.t, "leaderElect: true", "leaderElect: false")
 	for round := range 3 {
 		if err := l.scheduler.Kill(); err != nil {
-			t.Fatal(err)
+			l.t.Fatal(err)
 		}
 		l.scheduler = l.start(fmt.Sprintf("slow-%d", round), configuration)
 		g := of(ns, fmt.Sprintf("g%d", round), pods, pods, 0)
@@ -259,15 +262,15 @@ func TestDeviceRestart(t *testing.T) {
 		l.create(g, 0, pods)
 		l.until("a part of the gang is bound", func() bool { return len(l.bound(g)) >= pods/4 }, l.sight(g))
 		if err := l.scheduler.Kill(); err != nil {
-			t.Fatal(err)
+			l.t.Fatal(err)
 		}
-		left := l.reserved(g, false)
-		t.Logf("killed with %d of %d pods bound; %d claims are reserved for others", len(l.bound(g)), pods, left)
+		l.t.Logf("killed with %d of %d pods bound; %d claims are reserved for others", len(l.bound(g)), pods,
+			l.reserved(g, false))
 		l.scheduler = l.start(fmt.Sprintf("next-%d", round), configuration)
 		l.runs(g, pods)
 		l.apartAll(ns)
 		if n := l.reserved(g, true); n != pods {
-			t.Errorf("%d claims are reserved for the %d pods that run: a kubelet starts no pod without", n, pods)
+			l.t.Errorf("%d claims are reserved for the %d pods that run: a kubelet starts no pod without", n, pods)
 		}
 		l.drop(g)
 		l.gone(g, 0)

@@ -26,7 +26,7 @@ type reserver struct {
 	changes int // counts reservations, and those that were taken back too
 }
 
-// claimed reports whether a resource that nodes do not count is had by a claim on a device.
+// claimed reports whether a DeviceClass provides a resource.
 func (r *reserver) claimed(name corev1.ResourceName) bool {
 	return r.fw.SharedDRAManager().DeviceClassResolver().GetDeviceClass(name) != nil
 }
@@ -146,8 +146,8 @@ func (r *reserver) explain(pod *corev1.Pod, refusal *fwk.Status) *fwk.Status {
 	return refusal
 }
 
-// deallocate lets the profile's plugins release devices that keep a pod from all nodes with room: those that a binding
-// which failed has left to it. kube-scheduler does so for the one pod that it tries, and members are not tried.
+// deallocate releases devices that a failed binding left to a pod, if no node that reaches them has room. The plugin
+// DynamicResources does so for the pod of a scheduling cycle, and of a gang only one pod has such cycles.
 func (g *Gang) deallocate(ctx context.Context, sim *simulation, short *shortage) error {
 	c := sim.kinds[short.failed]
 	if c == nil || !c.claims || c.refusal != nil {

@@ -123,6 +123,13 @@ func (r *reporter) refused(uid gangcache.UID, wants []gangcache.Want, message st
 	r.coordinator.metrics.refusals.Inc()
 	r.mu.Lock()
 	r.last[uid] = reported{message, time.Now()}
+	r.mu.Unlock()
+	r.spread(uid, wants, message)
+}
+
+// spread reports to the other members of a gang what keeps one of them, and so all.
+func (r *reporter) spread(uid gangcache.UID, wants []gangcache.Want, message string) {
+	r.mu.Lock()
 	for _, w := range wants {
 		r.verdict[w.Gang] = message
 	}
@@ -161,6 +168,7 @@ func (r *reporter) message(pod *corev1.Pod) string {
 		return blocked
 	}
 	if why := missingClaim(pod); why != "" {
+		r.spread(uid, r.coordinator.cache.Attempt(uid).Wants, why) // nothing if others do not wait for this one
 		return why
 	}
 	v := r.coordinator.cache.Admit(uid)

@@ -145,10 +145,18 @@ func testDevices(l *lab) {
 
 	l.story("late-template", func(l *lab, ns string) {
 		l.publish(l.nodes(ns, 1, 0)[0], 4)
+		l.template(ns, "early", 2)
 		g := of(ns, "g", 2, 2, 0)
-		g.with = claiming("late")
-		l.create(g, 0, 2)
-		l.reported(g, "waits for kube-controller-manager to create its ResourceClaim from ResourceClaimTemplate late")
+		g.with = func(p *corev1.Pod) {
+			template := "late"
+			if p.Name == "g-1" { // it waits for the other
+				template = "early"
+			}
+			claiming(template)(p)
+		}
+		l.create(g, 0, 1)
+		l.create(g, 1, 2)
+		l.reported(g, "pod g-0 waits for kube-controller-manager to create its ResourceClaim", "Template late")
 		l.stays(g, 0)
 		l.template(ns, "late", 2)
 		l.runs(g, 2)
@@ -193,21 +201,27 @@ func testDevices(l *lab) {
 // deviceRounds is how many times two gangs contend for devices.
 const deviceRounds = 20
 
-// TestDeviceRounds lets two gangs contend for devices that one of them can have, again and again.
-func TestDeviceRounds(t *testing.T) {
+// TestDevices has a control plane and a scheduler of its own, which it kills.
+func TestDevices(t *testing.T) {
 	t.Parallel()
 	l := newLab(t)
 	l.install()
-	a := l.audit(2, "lane")
-	l.t.Run("lanes", func(t *testing.T) {
-		own := *l
-		own.t = t
-		own.story("lane", contendForDevices)
-	})
-	a.report(t, 10*time.Second)
+	for _, c := range []struct {
+		name string
+		tell func(l *lab, ns string)
+	}{{"rounds", contendForDevices}, {"restart", restartWhileBinding}} {
+		t.Run(c.name, func(t *testing.T) {
+			own := *l
+			own.t = t
+			c.tell(&own, own.namespace(c.name))
+			l.scheduler = own.scheduler
+		})
+	}
 }
 
+// contendForDevices lets two gangs contend for devices that one of them can have, again and again.
 func contendForDevices(l *lab, ns string) {
+	auditor := l.audit(2, ns)
 	for _, n := range l.nodes(ns, 2, 0) {
 		l.publish(n, 8)
 	}
@@ -225,4 +239,61 @@ func contendForDevices(l *lab, ns string) {
 		l.apartAll(ns)
 		l.until("the round's pods have gone", func() bool { return l.empty(ns) }, func() string { return "" })
 	}
+	auditor.report(l.t, 10*time.Second)
+}
+
+// restartWhileBinding kills the scheduler while a gang binds: some claims then have devices, and some of those are
+// reserved for pods that have no node. The next scheduler finishes the gang.
+func restartWhileBinding(l *lab, ns string) {
+	const pods = 40
+	for _, n := range l.nodes(ns, 10, 0) {
+		l.publish(n, 8)
+	}
+	l.template(ns, "two", 2)
+	l.qps = 20 // so that the gang's bindings take some seconds
+	configuration := edited(l.t, "leaderElect: true", "leaderElect: false")
+	for round := range 3 {
+		if err := l.scheduler.Kill(); err != nil {
+			l.t.Fatal(err)
+		}
+		l.scheduler = l.start(fmt.Sprintf("slow-%d", round), configuration)
+		g := of(ns, fmt.Sprintf("g%d", round), pods, pods, 0)
+		g.with = claiming("two")
+		l.create(g, 0, pods)
+		l.until("a part of the gang is bound", func() bool { return len(l.bound(g)) >= pods/4 }, l.sight(g))
+		if err := l.scheduler.Kill(); err != nil {
+			l.t.Fatal(err)
+		}
+		l.t.Logf("killed with %d of %d pods bound; %d claims are reserved for others", len(l.bound(g)), pods,
+			l.reserved(g, false))
+		l.scheduler = l.start(fmt.Sprintf("next-%d", round), configuration)
+		l.runs(g, pods)
+		l.apartAll(ns)
+		if n := l.reserved(g, true); n != pods {
+			l.t.Errorf("%d claims are reserved for the %d pods that run: a kubelet starts no pod without", n, pods)
+		}
+		l.drop(g)
+		l.gone(g, 0)
+	}
+}
+
+// reserved counts the claims that are reserved for pods of a gang that have a node, or for those that have none.
+func (l *lab) reserved(g gang, placed bool) (n int) {
+	l.t.Helper()
+	counts := map[string]bool{}
+	for _, p := range l.pods(g) {
+		counts[p.Name] = (p.Spec.NodeName != "") == placed
+	}
+	claims, err := l.Client().ResourceV1().ResourceClaims(g.namespace).List(l.t.Context(), metav1.ListOptions{})
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	for _, c := range claims.Items {
+		for _, user := range c.Status.ReservedFor {
+			if counts[user.Name] {
+				n++
+			}
+		}
+	}
+	return n
 }

@@ -184,6 +184,9 @@ func (e *Engine) holdLease() (clientv3.LeaseID, error) {
 // mostUnasked is after how long an engine whose clients ask for nothing hears of a run that is lost.
 const mostUnasked = 30 * time.Second
 
+// renewal is how often an engine renews a lease.
+func renewal(ttl time.Duration) time.Duration { return min(ttl/3, mostUnasked) }
+
 // keepAlive keeps the run for as long as this engine lives, from its first write on. Until then it asks the etcd, while
 // anybody waits, whether it is as before: a watch that goes on at an empty etcd is from a revision that is yet to come.
 func (e *Engine) keepAlive() {
@@ -213,7 +216,7 @@ func (e *Engine) keepAlive() {
 		})
 		switch {
 		case err == nil:
-			known, next = id, time.Now().Add(min(ttl/3, mostUnasked))
+			known, next = id, time.Now().Add(renewal(ttl))
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			e.lose(now, noLease)
 		}

@@ -201,31 +201,6 @@ func (w *watcher) run() {
 	}
 }
 
-// depart evicts the nodes of this engine before it ends, so that no other node waits for them. It takes a second at
-// most.
-func (w *watcher) depart(ctx context.Context) {
-	if w.off {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	w.mu.Lock()
-	for _, o := range w.own {
-		w.ended[o.name] = true
-	}
-	clear(w.own)
-	w.mu.Unlock()
-	for range 5 { // agents write the state meanwhile
-		_, ended := w.nodes()
-		if len(ended) == 0 || ctx.Err() != nil {
-			return
-		}
-		if err := w.tick(ctx); err != nil {
-			w.log.Debug("leaving the run", "error", err)
-		}
-	}
-}
-
 // tick writes the keys of this engine's nodes, and checks those of all others.
 func (w *watcher) tick(ctx context.Context) error {
 	w.discardOldEra() // before the lease is read, which may be of a later era
@@ -242,9 +217,14 @@ func (w *watcher) tick(ctx context.Context) error {
 	if err := w.countSilentTicks(ctx); err != nil {
 		return err
 	}
-	if w.read == nil || w.read.closed() {
+	if w.read == nil || w.read.closed() { // which evicts nobody, so that these keys would stay
+		var keys []clientv3.Op
+		for name := range ended {
+			keys = append(keys, clientv3.OpDelete(w.key(name)))
+		}
+		_, err := w.write(ctx, lease, false, nil, keys)
 		w.forgetEnded(ended)
-		return nil
+		return err
 	}
 	if err := w.evict(ctx, lease, ended, true); err != nil {
 		return err

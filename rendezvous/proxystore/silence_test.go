@@ -78,15 +78,25 @@ func (n *node) state() *membership {
 func world(t *testing.T, at string, o Options) (a, b *node) {
 	t.Helper()
 	o.Run = newRun()
+	return firstNode(t, at, o), newNode(t, at, nodeB, o)
+}
+
+// firstNode is a, of a complete round with b.
+func firstNode(t *testing.T, at string, o Options) *node {
+	t.Helper()
 	m := state(t, "2.6")
 	m.remove(func(v any) bool { return nodeName(v) == nodeC })
 	text, err := m.text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := newPod(t, at, o).dial(t)
-	first.swap(stateKey(o.Run), "", string(text))
-	return newNode(t, at, nodeA, o), newNode(t, at, nodeB, o)
+	first := newPod(t, at, o)
+	first.dial(t).swap(stateKey(o.Run), "", string(text))
+	a := newNode(t, at, nodeA, o)
+	if err := first.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 // turns waits until an engine has looked at the nodes so often.

@@ -18,11 +18,7 @@ type leases struct {
 // leases.
 const LongestLease = 24 * time.Hour
 
-const (
-	longestLease = int64(LongestLease / time.Second)
-	// mostKnown is how many leases of a stream are remembered: a proxy has one.
-	mostKnown = 100
-)
+const longestLease = int64(LongestLease / time.Second)
 
 // LeaseGrant lets the etcd choose the number, so that nobody learns from a refusal which there are.
 func (s *leases) LeaseGrant(ctx context.Context, q *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
@@ -71,19 +67,16 @@ func (s *leases) LeaseKeepAlive(from pb.Lease_LeaseKeepAliveServer) error {
 	if err != nil {
 		return err
 	}
-	known := map[int64]bool{}
+	checked := int64(0) // a proxy has one lease
 	return pump(from, to, func(q *pb.LeaseKeepAliveRequest) error {
-		if known[q.ID] {
+		if q.ID == checked {
 			return nil
 		}
 		_, r, err := s.g.checkLease(ctx, q.ID)
 		if err != nil || len(r.Keys) == 0 { // it may get keys that are not a proxy's
 			return err
 		}
-		if len(known) == mostKnown {
-			clear(known)
-		}
-		known[q.ID] = true
+		checked = q.ID
 		return nil
 	}, func(*pb.LeaseKeepAliveResponse) {})
 }

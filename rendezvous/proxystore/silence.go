@@ -427,10 +427,10 @@ func (w *watcher) stopWorkers(own []ownNode) {
 const heartbeatLifetime = 2 * time.Minute
 
 // rejoin adds nodes of this engine that others have evicted to the wait list. Their agents do not notice the eviction,
-// and would continue to train. The heartbeat of a participant is set to a time in the future: only engines decide which
-// nodes are lost.
+// and would continue to train, also while the others form the next round. The heartbeat of a participant of a complete
+// round is set to a time in the future: only engines decide which nodes are lost.
 func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
-	if w.read == nil || !w.read.complete() {
+	if w.read == nil {
 		return nil
 	}
 	var back []string
@@ -439,7 +439,7 @@ func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.Leas
 		if !o.joined { // its agent leaves the round, or is about to join the next one
 			continue
 		}
-		if node, is := w.read.stale(o.name, time.Now().Add(heartbeatLifetime/2)); is {
+		if node, is := w.read.stale(o.name, time.Now().Add(heartbeatLifetime/2)); is && w.read.complete() {
 			refreshed = w.read.setHeartbeat(node, time.Now().Add(heartbeatLifetime)) || refreshed
 		}
 		if !w.read.has(o.name) {

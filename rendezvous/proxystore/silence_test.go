@@ -448,3 +448,17 @@ func TestOlderRevision(t *testing.T) {
 		t.Error("the watcher has not noticed it")
 	}
 }
+
+// TestOvertakenRound: no agent could reach the etcd for longer than their heartbeats are ahead. The first to be back
+// takes all others for lost, and begins the next round alone. Those join it.
+func TestOvertakenRound(t *testing.T) {
+	t.Parallel()
+	a, b := world(t, etcd(t), Options{Silence: short, MinNodes: 2})
+	a.turns(t, etcd(t), 1)
+	b.change(func(m *membership) {
+		m.remove(a.id)
+		m.fields.set("round", m.round()+1)
+		m.fields.set("complete", false)
+	})
+	until(t, func() bool { return slices.ContainsFunc(a.state().waiting.items, a.id) })
+}

@@ -33,8 +33,10 @@ func closes(m *membership) { m.fields.set("closed", true) }
 func TestClosedEnds(t *testing.T) { ways(t, closedEndsWay) }
 
 func closedEndsWay(t *testing.T, at string) {
-	a, b := world(t, at, Options{Silence: short, MinNodes: 1})
-	c := newNode(t, at, nodeB, Options{Run: a.run, Silence: short, MinNodes: 1}) // the agent in the place of b
+	o := Options{Silence: 2 * time.Second, MinNodes: 1} // of which a proxy that ends has a part
+	a, b := world(t, at, o)
+	o.Run = a.run
+	c := newNode(t, at, nodeB, o) // the agent in the place of b
 	b.turns(t, at, 1)
 	b.killed(t)
 	a.change(closes)

@@ -51,7 +51,7 @@ type Options struct {
 	Prefix   string        // of all keys, default /tegen/c10d
 	TTL      time.Duration // how long a run is kept that no proxy renews, default DefaultTTL, at least 2 s
 	Patience time.Duration // after which a WAIT for keys that were seen needs no answer of the etcd, default 2 s
-	Attempt  time.Duration // how long one request to the etcd may take before it is repeated, default 5 s
+	Attempt  time.Duration // how long a request to the etcd may take before it is repeated, at first; default 5 s
 	// Silence is the time after which a silent node is evicted from the run; 0 disables eviction. MinNodes is the
 	// smallest number of nodes in a world. Stop ends the workers on this node. It is called if they still run Grace
 	// after the eviction of another node; a Grace of 0 disables that.

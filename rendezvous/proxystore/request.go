@@ -21,6 +21,8 @@ type responseOp = *pb.ResponseOp
 const (
 	leastPause = 20 * time.Millisecond
 	mostPause  = 500 * time.Millisecond
+	// mostAttempts is how many times longer a repeated request may take than the first.
+	mostAttempts = 8
 	// mostUnwatched is the longest pause between two looks of who waits and is refused a watch.
 	mostUnwatched = 5 * time.Second
 )
@@ -30,11 +32,15 @@ const (
 //
 // What answers for keys returns the answer's header.
 func (e *Engine) try(ctx context.Context, f func(context.Context) (*pb.ResponseHeader, error)) error {
+	longest := e.options.Attempt
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		now := e.era.Load()
 		floor := now.rev.Load()
-		attempt, cancel := context.WithTimeout(ctx, e.options.Attempt)
+		attempt, cancel := context.WithTimeout(ctx, longest)
 		header, err := f(attempt)
+		if attempt.Err() != nil { // a slow disk may take longer each time
+			longest = min(2*longest, mostAttempts*e.options.Attempt)
+		}
 		cancel()
 		switch {
 		case err == nil:

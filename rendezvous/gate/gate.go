@@ -253,8 +253,8 @@ func plain(err error) error {
 var methods = map[string]string{
 	"/etcdserverpb.KV/Range": "range", "/etcdserverpb.KV/Txn": "txn", "/etcdserverpb.KV/DeleteRange": "delete",
 	"/etcdserverpb.Lease/LeaseGrant": "grant", "/etcdserverpb.Lease/LeaseRevoke": "revoke",
-	"/etcdserverpb.Lease/LeaseKeepAlive": "keepalive", "/etcdserverpb.Watch/Watch": "watch",
-	"/etcdserverpb.Maintenance/Status": "status",
+	"/etcdserverpb.Lease/LeaseKeepAlive": "keepalive", "/etcdserverpb.Lease/LeaseTimeToLive": "lifetime",
+	"/etcdserverpb.Watch/Watch": "watch", "/etcdserverpb.Maintenance/Status": "status",
 }
 
 func method(full string) string {

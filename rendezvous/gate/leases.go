@@ -18,11 +18,7 @@ type leases struct {
 // leases.
 const LongestLease = 24 * time.Hour
 
-const (
-	longestLease = int64(LongestLease / time.Second)
-	// mostKnown is how many leases of a stream are remembered: a proxy has one.
-	mostKnown = 100
-)
+const longestLease = int64(LongestLease / time.Second)
 
 // LeaseGrant lets the etcd choose the number, so that nobody learns from a refusal which there are.
 func (s *leases) LeaseGrant(ctx context.Context, q *pb.LeaseGrantRequest) (*pb.LeaseGrantResponse, error) {
@@ -41,14 +37,23 @@ func (s *leases) LeaseGrant(ctx context.Context, q *pb.LeaseGrantRequest) (*pb.L
 }
 
 func (s *leases) LeaseRevoke(ctx context.Context, q *pb.LeaseRevokeRequest) (*pb.LeaseRevokeResponse, error) {
-	b, err := s.g.etcd()
+	b, _, err := s.g.checkLease(ctx, q.ID)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := s.g.checkLease(ctx, b, q.ID); err != nil {
+	return b.lease.LeaseRevoke(ctx, q)
+}
+
+// LeaseTimeToLive lists no keys.
+func (s *leases) LeaseTimeToLive(
+	ctx context.Context, q *pb.LeaseTimeToLiveRequest,
+) (*pb.LeaseTimeToLiveResponse, error) {
+	_, r, err := s.g.checkLease(ctx, q.ID)
+	if err != nil {
 		return nil, err
 	}
-	return b.lease.LeaseRevoke(ctx, q)
+	r.Keys = nil
+	return r, nil
 }
 
 func (s *leases) LeaseKeepAlive(from pb.Lease_LeaseKeepAliveServer) error {
@@ -62,35 +67,36 @@ func (s *leases) LeaseKeepAlive(from pb.Lease_LeaseKeepAliveServer) error {
 	if err != nil {
 		return err
 	}
-	known := map[int64]bool{}
+	checked := int64(0) // a proxy has one lease
 	return pump(from, to, func(q *pb.LeaseKeepAliveRequest) error {
-		if known[q.ID] {
+		if q.ID == checked {
 			return nil
 		}
-		keys, err := s.g.checkLease(ctx, b, q.ID)
-		if err != nil || keys == 0 { // it may get keys that are not a proxy's
+		_, r, err := s.g.checkLease(ctx, q.ID)
+		if err != nil || len(r.Keys) == 0 { // it may get keys that are not a proxy's
 			return err
 		}
-		if len(known) == mostKnown {
-			clear(known)
-		}
-		known[q.ID] = true
+		checked = q.ID
 		return nil
 	}, func(*pb.LeaseKeepAliveResponse) {})
 }
 
-// checkLease lets pass a lease that holds nothing but keys below the prefix, and returns how many: with a lease go its
+// checkLease lets pass a lease that holds nothing but keys below the prefix, and returns them: with a lease go its
 // keys, and others in the etcd have leases, too. One that holds nothing may be of a proxy that came by another gate.
-func (g *Gate) checkLease(ctx context.Context, b *behind, id int64) (keys int, err error) {
+func (g *Gate) checkLease(ctx context.Context, id int64) (*behind, *pb.LeaseTimeToLiveResponse, error) {
+	b, err := g.etcd()
+	if err != nil {
+		return nil, nil, err
+	}
 	r, err := b.lease.LeaseTimeToLive(ctx, &pb.LeaseTimeToLiveRequest{ID: id, Keys: true}, anySize)
 	if err != nil {
-		return 0, err
+		return nil, nil, err
 	}
 	for _, key := range r.Keys {
 		if !below(string(key)) { // whose name is nothing that a proxy is to learn
-			return 0, g.refuse(codes.PermissionDenied, "lease", fmt.Sprintf("lease %x holds keys that are not below "+
-				"%s, and tegen-rendezvous serve --listen-proxies lets nobody have them", id, Prefix))
+			return nil, nil, g.refuse(codes.PermissionDenied, "lease", fmt.Sprintf("lease %x holds keys that are not "+
+				"below %s, and tegen-rendezvous serve --listen-proxies lets nobody have them", id, Prefix))
 		}
 	}
-	return len(r.Keys), nil
+	return b, r, nil
 }

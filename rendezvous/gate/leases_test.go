@@ -29,7 +29,7 @@ func leased(t *testing.T, c *store.Store, keys ...string) clientv3.LeaseID {
 	return l.ID
 }
 
-// TestForeignLeases: nobody ends or prolongs a lease by which others have keys, beside those of a proxy or without.
+// TestForeignLeases: no client revokes, renews or reads a lease with keys of others, with or without keys of a proxy.
 func TestForeignLeases(t *testing.T) {
 	t.Parallel()
 	_, proxy, root := begin(t, Options{})
@@ -38,7 +38,8 @@ func TestForeignLeases(t *testing.T) {
 	for name, id := range map[string]clientv3.LeaseID{"alone": alone, "mixed": mixed} {
 		_, err := proxy.Revoke(within(t), id)
 		_, err2 := proxy.KeepAliveOnce(within(t), id)
-		for _, err := range []error{err, err2} {
+		_, err3 := proxy.TimeToLive(within(t), id)
+		for _, err := range []error{err, err2, err3} {
 			if status.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), "keys that are not below") {
 				t.Errorf("%s: got %v", name, err)
 			}
@@ -59,6 +60,10 @@ func TestOwnLeases(t *testing.T) {
 	} {
 		if r, err := proxy.KeepAliveOnce(within(t), id); err != nil || r.TTL != 600 {
 			t.Errorf("%s: kept alive: %v, %v", name, r, err)
+		}
+		r, err := proxy.TimeToLive(within(t), id, clientv3.WithAttachedKeys())
+		if err != nil || r.GrantedTTL != 600 || len(r.Keys) > 0 {
+			t.Errorf("%s: its time to live: %v, %v", name, r, err)
 		}
 		if _, err := proxy.Revoke(within(t), id); err != nil {
 			t.Errorf("%s: ended: %v", name, err)

@@ -55,8 +55,8 @@ func (o *Options) AddFlags(f *pflag.FlagSet) {
 	f.StringVar(&o.user, "user", "", "etcd user name")
 	f.StringVar(&o.passwordFile, "password-file", "", "file with that user's password")
 	f.StringVar(&o.prefix, "prefix", "/tegen/c10d", "prefix of all keys in the etcd")
-	f.DurationVar(&o.ttl, "run-ttl", 10*time.Minute,
-		"how long the keys of a run are kept where its last proxy was killed, at most 24h")
+	f.DurationVar(&o.ttl, "run-ttl", proxystore.DefaultTTL,
+		"how long the keys of a run are kept while none of its proxies reaches the etcd, at most 24h")
 	f.DurationVar(&o.silence, "evict-after", 8*time.Second,
 		"how long a node may be silent before the others form a world without it, 0 to disable eviction")
 	f.DurationVar(&o.grace, "worker-grace", 10*time.Second,

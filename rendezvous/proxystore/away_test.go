@@ -231,8 +231,6 @@ func TestExactlyOnce(t *testing.T) {
 
 // exactlyOnce has the pods reach the etcd by what stands before it.
 func exactlyOnce(t *testing.T, before func(*testing.T, string) string) {
-	seed, steps := setting(t, "TEGEN_SEED", time.Now().UnixNano()), int(setting(t, "TEGEN_STEPS", 150))
-	t.Logf("TEGEN_SEED=%d", seed)
 	at := store.Embedded{Dir: t.TempDir(), Listen: ports.Address(t)}
 	s, err := at.Open(within(t))
 	if err != nil {
@@ -240,54 +238,83 @@ func exactlyOnce(t *testing.T, before func(*testing.T, string) string) {
 	}
 	t.Cleanup(func() { _ = s.Close() }) // after the pods
 	reached := before(t, at.Listen)
-	const pods = 4
-	o := Options{Run: newRun(), Attempt: time.Second}
-	histories := make([]*history, pods)
 	relays := make([]*relay, pods)
-	began := time.Now()
-	for i := range pods {
+	endpoints := make([][]string, pods)
+	for i := range relays {
 		relays[i] = newRelay(t, reached)
+		endpoints[i] = []string{relays[i].address}
+	}
+	exercise(t, endpoints, 150, func(half, stop chan struct{}, dice func() *rand.Rand) {
+		var faults sync.WaitGroup
+		for _, r := range relays {
+			faults.Go(func() { r.misbehave(dice(), stop) })
+		}
+		<-half
+		for _, r := range relays {
+			r.cut() // or etcd waits for their watches to end
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if s, err = at.Open(within(t)); err != nil {
+			t.Error(err)
+		}
+		faults.Wait()
+	})
+}
+
+// pods is how many take part in an exercise.
+const pods = 4
+
+// exercise has pods, each with endpoints of its own, do random things, and checks that they saw one store in one
+// memory. Meanwhile faults happen, until stop is closed; half is closed once a pod has done half of it.
+func exercise(
+	t *testing.T, endpoints [][]string, steps int, faults func(half, stop chan struct{}, dice func() *rand.Rand),
+) {
+	seed := uint64(setting(t, "TEGEN_SEED", time.Now().UnixNano()))
+	steps = int(setting(t, "TEGEN_STEPS", int64(steps)))
+	dice := sync.Mutex{}
+	stream := uint64(0)
+	next := func() *rand.Rand {
+		dice.Lock()
+		defer dice.Unlock()
+		stream++
+		return rand.New(rand.NewPCG(seed, stream))
+	}
+	o := Options{Run: newRun(), Attempt: time.Second}
+	histories := make([]*history, len(endpoints))
+	began := time.Now()
+	for i, all := range endpoints {
 		histories[i] = &history{
-			peer: newPod(t, relays[i].address, o).dial(t), id: i, began: began,
-			dice: rand.New(rand.NewPCG(uint64(seed), uint64(i))),
+			peer: newPodWith(t, client(t, all...), o).dial(t), id: i, began: began, dice: next(),
 		}
 	}
 	histories[0].do(input{op: tcpstore.CompareSet, key: "/always", new: "0"})
-	var clients, faults sync.WaitGroup
-	stop := make(chan struct{})
-	for i, r := range relays {
-		faults.Go(func() { r.misbehave(rand.New(rand.NewPCG(uint64(seed), uint64(pods+i))), stop) })
-	}
-	half := make(chan struct{}, pods)
+	var clients, others sync.WaitGroup
+	half, stop := make(chan struct{}), make(chan struct{})
+	others.Go(func() { faults(half, stop, next) })
+	var once sync.Once
 	for _, h := range histories {
 		clients.Go(func() {
 			for step := range steps {
-				if h.random(); step == steps/2 {
-					half <- struct{}{}
+				if h.random(); step >= steps/2 {
+					once.Do(func() { close(half) })
 				}
 			}
 			h.do(input{op: tcpstore.Add, key: "/number", by: 1}) // so that nothing is owed
 		})
 	}
-	<-half
-	for _, r := range relays {
-		r.cut() // or etcd waits for their watches to end
-	}
-	if err := s.Close(); err != nil {
-		t.Error(err)
-	}
-	if s, err = at.Open(within(t)); err != nil {
-		t.Fatal(err)
-	}
 	clients.Wait()
 	close(stop)
-	faults.Wait()
+	others.Wait()
 	var all []porcupine.Operation
 	for _, h := range histories {
 		all = append(all, h.all...)
 	}
+	t.Logf("TEGEN_SEED=%d: %d operations of %d pods in %s", seed, len(all), len(histories),
+		time.Since(began).Round(time.Second))
 	if !porcupine.CheckOperations(model, all) {
-		t.Errorf("%d operations of %d pods are not those of one store", len(all), pods)
+		t.Error("they are not those of one store")
 	}
 }
 

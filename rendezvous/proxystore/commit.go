@@ -3,7 +3,6 @@ package proxystore
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -88,7 +87,11 @@ func (e *Engine) commit(q tcpstore.Request, key string) (c change, rev int64, in
 		uncertain = uncertain || unsure
 		if r.Succeeded {
 			e.session.rev = r.Header.Revision
-			e.note(key, c, r.Header.Revision)
+			v := value{data: c.data, quiet: c.quiet, rev: r.Header.Revision}
+			if c.remove {
+				v.rev = 0
+			}
+			e.seen.put(key, v)
 			return c, r.Header.Revision, in, nil
 		}
 		kv := r.Responses[0].GetResponseRange().Kvs
@@ -100,14 +103,6 @@ func (e *Engine) commit(q tcpstore.Request, key string) (c change, rev int64, in
 		now, current = fromKVs(kv), true
 		e.seen.put(key, now)
 	}
-}
-
-// note remembers what was written.
-func (e *Engine) note(key string, c change, rev int64) {
-	if c.remove {
-		rev = 0
-	}
-	e.seen.put(key, value{data: c.data, quiet: c.quiet, rev: rev})
 }
 
 // readSession takes over the session's revision.
@@ -157,21 +152,29 @@ func (e *Engine) noteOp(lease clientv3.LeaseID, number int64) clientv3.Op {
 func (e *Engine) fence() (held bool, number, rev int64, err error) {
 	request := e.session.seq
 	e.session.seq++ // so that what it notes is not taken for the request's
+	return e.writeNoted(request, func(clientv3.LeaseID) []clientv3.Op { return nil })
+}
+
+// writeNoted commits operations with a note of the session, once. Where an earlier request has held instead, it returns
+// what that noted and when.
+func (e *Engine) writeNoted(
+	earlier int64, ops func(clientv3.LeaseID) []clientv3.Op,
+) (held bool, number, rev int64, err error) {
 	for {
 		r, _, err := e.transact(
 			[]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(e.keys.session), "=", e.session.rev)},
-			func(lease clientv3.LeaseID) []clientv3.Op { return []clientv3.Op{e.noteOp(lease, 0)} })
+			func(lease clientv3.LeaseID) []clientv3.Op { return append(ops(lease), e.noteOp(lease, 0)) })
 		if err != nil {
 			return false, 0, 0, err
 		}
 		if r.Succeeded {
 			e.session.rev = r.Header.Revision
-			return false, 0, 0, nil
+			return false, 0, e.session.rev, nil
 		}
 		switch seq, number, rev := e.readSession(r.Responses[0]); seq {
 		case e.session.seq:
-			return false, 0, 0, nil
-		case request:
+			return false, 0, rev, nil
+		case earlier:
 			return true, number, rev, nil
 		}
 	}
@@ -202,36 +205,21 @@ func (e *Engine) setSome(q tcpstore.Request, pairs map[string]int) error {
 	e.session.seq++
 	for {
 		now := e.renew()
-		r, _, err := e.transact(
-			[]clientv3.Cmp{clientv3.Compare(clientv3.ModRevision(e.keys.session), "=", e.session.rev)},
-			func(lease clientv3.LeaseID) []clientv3.Op {
-				ops := []clientv3.Op{e.noteOp(lease, 0)}
-				for key, i := range pairs {
-					ops = append(ops, clientv3.OpPut(e.keys.values+key, encode(q.Values[i], false),
-						clientv3.WithLease(lease)))
-				}
-				return ops
-			})
+		_, _, rev, err := e.writeNoted(-1, func(lease clientv3.LeaseID) (ops []clientv3.Op) {
+			for key, i := range pairs {
+				ops = append(ops, clientv3.OpPut(e.keys.values+key, encode(q.Values[i], false),
+					clientv3.WithLease(lease)))
+			}
+			return ops
+		})
 		if err != nil {
 			return err
 		}
-		if now.Err() != nil && e.ctx.Err() == nil {
-			continue
-		}
-		if r.Succeeded {
-			e.session.rev = r.Header.Revision
+		if now.Err() == nil || e.ctx.Err() != nil {
 			for key, i := range pairs {
-				e.seen.put(key, value{data: q.Values[i], rev: e.session.rev})
+				e.seen.put(key, value{data: q.Values[i], rev: rev})
 			}
 			return nil
 		}
-		if seq, _, _ := e.readSession(r.Responses[0]); seq == e.session.seq {
-			return nil
-		}
 	}
-}
-
-// visible is a key as its client knows it.
-func (e *Engine) visible(stored []byte) string {
-	return strings.TrimPrefix(string(stored), e.keys.values)
 }

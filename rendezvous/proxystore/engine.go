@@ -1,5 +1,5 @@
 // Package proxystore keeps the keys of a TCPStore in an etcd, so that a server beside each agent serves one run, and
-// the run outlives the loss of any of them, and any absence of an etcd that keeps its data. In come the requests of a
+// the run outlives the loss of any of them, and the absence of an etcd that keeps its data. In come the requests of a
 // tcpstore.Server; out go the replies that torch's own server gives.
 //
 // Keys, all below <prefix>/<run>/ and on the run's lease, which every engine of the run keeps alive:
@@ -49,9 +49,9 @@ import (
 type Options struct {
 	Run      string        // the same for all proxies of a run
 	Prefix   string        // of all keys, default /tegen/c10d
-	TTL      time.Duration // how long a run without proxies is kept, default 10 min, at least 2 s
+	TTL      time.Duration // how long a run is kept that no proxy renews, default DefaultTTL, at least 2 s
 	Patience time.Duration // after which a WAIT for keys that were seen needs no answer of the etcd, default 2 s
-	Attempt  time.Duration // how long one request to the etcd may take before it is repeated, default 5 s
+	Attempt  time.Duration // how long a request to the etcd may take before it is repeated, at first; default 5 s
 	// Silence is the time after which a silent node is evicted from the run; 0 disables eviction. MinNodes is the
 	// smallest number of nodes in a world. Stop ends the workers on this node. It is called if they still run Grace
 	// after the eviction of another node; a Grace of 0 disables that.
@@ -66,6 +66,10 @@ type Options struct {
 	Answer    int // bytes of values that one answer may have, default 64 MiB: as long as a request may be
 	Log       *slog.Logger
 }
+
+// DefaultTTL is the default of Options.TTL, the longest that a gate grants. No proxy can renew the lease while the etcd
+// runs and cannot be reached, so that the lease has to outlast that.
+const DefaultTTL = 24 * time.Hour
 
 // mostValue is how long a value or the pairs of a MULTI_SET may be in one transaction: by default etcd refuses requests
 // of more than 1.5 MiB.
@@ -106,6 +110,9 @@ var _ tcpstore.Engine = (*Engine)(nil)
 
 type keys struct{ values, sessions, session, lease string }
 
+// visible is a key as its client knows it.
+func (k keys) visible(stored []byte) string { return strings.TrimPrefix(string(stored), k.values) }
+
 // operation is a request on its way.
 type operation struct {
 	client tcpstore.Client
@@ -144,7 +151,7 @@ func Permitted(ctx context.Context, c *clientv3.Client, o Options) error {
 
 // New begins to serve a run. The client stays the caller's, and is to be closed after the engine.
 func New(c *clientv3.Client, o Options) (*Engine, error) {
-	o.Prefix, o.TTL = cmp.Or(o.Prefix, "/tegen/c10d"), cmp.Or(o.TTL, 10*time.Minute)
+	o.Prefix, o.TTL = cmp.Or(o.Prefix, "/tegen/c10d"), cmp.Or(o.TTL, DefaultTTL)
 	o.Patience, o.Attempt = cmp.Or(o.Patience, 2*time.Second), cmp.Or(o.Attempt, 5*time.Second)
 	o.Pending, o.Answer = cmp.Or(o.Pending, 64<<20), cmp.Or(o.Answer, 64<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -301,6 +308,9 @@ func (e *Engine) fail(o *operation, err error) {
 
 // run carries out one request after the other.
 func (e *Engine) run() {
+	if err := e.watcher.deleteAbandoned(); err != nil && e.ctx.Err() == nil {
+		e.options.Log.Warn("checking whether the run has ended", "run", e.options.Run, "error", err)
+	}
 	for {
 		o := e.next()
 		if o == nil {
@@ -334,9 +344,9 @@ func (e *Engine) next() *operation {
 // perform returns an error where the client is to be cut off, or waits no longer, or the engine ends.
 func (e *Engine) perform(o *operation) error {
 	switch o.q.Op {
-	case tcpstore.Get, tcpstore.MultiGet, tcpstore.Wait:
+	case tcpstore.Check, tcpstore.Get, tcpstore.MultiGet, tcpstore.Wait:
 		return e.read(o)
-	case tcpstore.Check, tcpstore.GetNumKeys, tcpstore.ListKeys:
+	case tcpstore.GetNumKeys, tcpstore.ListKeys:
 		return e.look(o)
 	case tcpstore.MultiSet:
 		return e.setAll(o)
@@ -371,21 +381,4 @@ func (e *Engine) Close(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// leave deletes the engine's session, and with the last session all that the run has written. Torch's own store also
-// ends with its process. Torch's agents close a run at its end, and those of the next attempt could not join a closed
-// run. The lease expires: an engine that is about to write for the first time may have just read its number.
-func (e *Engine) leave(ctx context.Context) error {
-	e.watcher.depart(ctx)
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second) // however long the rest took
-	defer cancel()
-	if _, err := e.client.Delete(ctx, e.keys.session); err != nil {
-		return err
-	}
-	none := clientv3.Compare(clientv3.CreateRevision(e.keys.sessions).WithPrefix(), "=", 0)
-	_, err := e.client.Txn(ctx).If(none).
-		Then(clientv3.OpDelete(e.keys.values, clientv3.WithPrefix()), clientv3.OpDelete(e.keys.lease),
-			clientv3.OpDelete(e.watcher.prefix, clientv3.WithPrefix())).Commit()
-	return err
 }

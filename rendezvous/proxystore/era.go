@@ -85,15 +85,20 @@ func (e *Engine) renew() *era {
 		e.seen.clear()
 		e.session.rev = 0
 		if id := e.lease.ended(); id != 0 {
-			_ = e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
-				_, err := e.client.Revoke(ctx, id)
-				if errors.Is(err, rpctypes.ErrLeaseNotFound) {
-					err = nil
-				}
-				return nil, err
-			}) // the error is that the engine ends
+			_ = e.revoke(id) // the error is that the engine ends
 		}
 	}
+}
+
+// revoke deletes a lease, with its keys.
+func (e *Engine) revoke(id clientv3.LeaseID) error {
+	return e.try(e.ctx, func(ctx context.Context) (*pb.ResponseHeader, error) {
+		_, err := e.client.Revoke(ctx, id)
+		if errors.Is(err, rpctypes.ErrLeaseNotFound) {
+			err = nil
+		}
+		return nil, err
+	})
 }
 
 // end forgets the lease where its era ends, and keeps its number for ended. Whoever sees the next era does not get it.

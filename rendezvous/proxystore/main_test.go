@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"flag"
+	"fmt"
 	"io"
 	"net"
 	"os"
@@ -29,6 +30,13 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == storeRole {
+		if err := store.Main(store.Embedded{Dir: os.Args[2], Listen: os.Args[3]}, os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
 	flag.Parse()
 	code := m.Run()
 	if shared.stop != nil {
@@ -36,6 +44,9 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(code)
 }
+
+// storeRole as the first argument makes this program an etcd, in the directory and at the address that follow.
+const storeRole = "store-of-proxies"
 
 func startShared() {
 	dir, err := os.MkdirTemp("", "tegen-etcd-")
@@ -116,9 +127,9 @@ func within(t *testing.T) context.Context {
 }
 
 // client is one of its own, as each pod has.
-func client(t *testing.T, endpoint string) *clientv3.Client {
+func client(t *testing.T, endpoints ...string) *clientv3.Client {
 	t.Helper()
-	s, err := store.External{Endpoints: []string{endpoint}}.Open(within(t))
+	s, err := store.External{Endpoints: endpoints}.Open(within(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +203,8 @@ type relay struct {
 	to      string
 	mu      sync.Mutex
 	closed  bool
-	deaf    atomic.Bool // what the etcd answers is lost
+	mute    atomic.Bool // no request arrives
+	deaf    atomic.Bool // no answer arrives
 	conns   []net.Conn
 }
 
@@ -228,21 +240,21 @@ func (r *relay) carry(from net.Conn) {
 		_, _ = from.Close(), to.Close()
 	}
 	r.mu.Unlock()
-	go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
-	_, _ = io.Copy(from, answers{to, &r.deaf})
+	go func() { _, _ = io.Copy(to, oneWay{from, &r.mute}); _ = to.Close() }()
+	_, _ = io.Copy(from, oneWay{to, &r.deaf})
 	_ = from.Close()
 }
 
-// answers are what an etcd says, or nothing.
-type answers struct {
+// oneWay is one direction of a connection. While it is interrupted nothing passes, and nothing is lost, as in TCP.
+type oneWay struct {
 	io.Reader
-	deaf *atomic.Bool
+	interrupted *atomic.Bool
 }
 
-func (a answers) Read(p []byte) (int, error) {
-	n, err := a.Reader.Read(p)
-	if a.deaf.Load() {
-		n = 0
+func (w oneWay) Read(p []byte) (int, error) {
+	n, err := w.Reader.Read(p)
+	for w.interrupted.Load() {
+		time.Sleep(time.Millisecond)
 	}
 	return n, err
 }

@@ -138,7 +138,7 @@ func (e *Engine) learn(keys []string, values map[string]value) {
 	}
 }
 
-// read answers GET, MULTI_GET and WAIT, or leaves them waiting.
+// read answers CHECK, GET, MULTI_GET and WAIT, or leaves the latter waiting.
 func (e *Engine) read(o *operation) error {
 	now := e.renew()
 	ctx, known := o.ctx, o.q.Op == tcpstore.Wait && e.seen.all(o.q.Keys)
@@ -159,11 +159,15 @@ func (e *Engine) read(o *operation) error {
 		return e.read(o)
 	}
 	e.learn(o.q.Keys, values)
-	if missing := absent(o.q.Keys, values); len(missing) > 0 {
+	missing := absent(o.q.Keys, values)
+	switch {
+	case len(missing) == 0:
+		e.answer(o, found(o.q, values))
+	case o.q.Op == tcpstore.Check:
+		e.answer(o, tcpstore.Status(1))
+	default:
 		e.wait(o, missing, rev, now)
-		return nil
 	}
-	e.answer(o, found(o.q, values))
 	return nil
 }
 
@@ -178,7 +182,7 @@ func absent(keys []string, values map[string]value) (missing []string) {
 
 // found is the reply once all keys are there.
 func found(q tcpstore.Request, values map[string]value) tcpstore.Reply {
-	if q.Op == tcpstore.Wait || q.Op == tcpstore.Barrier {
+	if q.Op != tcpstore.Get && q.Op != tcpstore.MultiGet {
 		return tcpstore.Status(0)
 	}
 	out := tcpstore.Reply{}
@@ -188,25 +192,9 @@ func found(q tcpstore.Request, values map[string]value) tcpstore.Reply {
 	return out
 }
 
-// look answers what never waits for others.
+// look answers what is about all keys.
 func (e *Engine) look(o *operation) error {
 	now := e.renew()
-	if o.q.Op == tcpstore.Check {
-		values, _, err := e.fetch(e.ctx, o.q.Keys, e.seen.values, e.most(o))
-		if err != nil {
-			return err
-		}
-		if now.Err() != nil && e.ctx.Err() == nil {
-			return e.look(o)
-		}
-		e.learn(o.q.Keys, values)
-		reply := tcpstore.Status(0)
-		if len(absent(o.q.Keys, values)) > 0 {
-			reply = tcpstore.Status(1)
-		}
-		e.answer(o, reply)
-		return nil
-	}
 	count, keys, err := e.list(o.q.Op == tcpstore.ListKeys)
 	if err != nil {
 		return err
@@ -216,7 +204,7 @@ func (e *Engine) look(o *operation) error {
 	}
 	reply := tcpstore.Number(count)
 	for _, key := range keys {
-		reply = reply.Value([]byte(e.visible(key)))
+		reply = reply.Value([]byte(e.keys.visible(key)))
 	}
 	e.answer(o, reply)
 	return nil
@@ -354,7 +342,7 @@ func (e *Engine) follow(ctx context.Context, left map[string]struct{}, rev int64
 		}
 		for _, ev := range r.Events {
 			if ev.Type == mvccpb.PUT && !decode(ev.Kv.Value, ev.Kv.ModRevision).quiet {
-				delete(left, e.visible(ev.Kv.Key))
+				delete(left, e.keys.visible(ev.Kv.Key))
 			}
 		}
 		if len(left) == 0 {

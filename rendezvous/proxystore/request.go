@@ -21,6 +21,8 @@ type responseOp = *pb.ResponseOp
 const (
 	leastPause = 20 * time.Millisecond
 	mostPause  = 500 * time.Millisecond
+	// mostAttempts is how many times longer a repeated request may take than the first.
+	mostAttempts = 8
 	// mostUnwatched is the longest pause between two looks of who waits and is refused a watch.
 	mostUnwatched = 5 * time.Second
 )
@@ -30,11 +32,15 @@ const (
 //
 // What answers for keys returns the answer's header.
 func (e *Engine) try(ctx context.Context, f func(context.Context) (*pb.ResponseHeader, error)) error {
+	longest := e.options.Attempt
 	for pause := leastPause; ; pause = min(2*pause, mostPause) {
 		now := e.era.Load()
 		floor := now.rev.Load()
-		attempt, cancel := context.WithTimeout(ctx, e.options.Attempt)
+		attempt, cancel := context.WithTimeout(ctx, longest)
 		header, err := f(attempt)
+		if attempt.Err() != nil { // a slow disk may take longer each time
+			longest = min(2*longest, mostAttempts*e.options.Attempt)
+		}
 		cancel()
 		switch {
 		case err == nil:
@@ -184,6 +190,9 @@ func (e *Engine) holdLease() (clientv3.LeaseID, error) {
 // mostUnasked is after how long an engine whose clients ask for nothing hears of a run that is lost.
 const mostUnasked = 30 * time.Second
 
+// renewal is how often an engine renews a lease.
+func renewal(ttl time.Duration) time.Duration { return min(ttl/3, mostUnasked) }
+
 // keepAlive keeps the run for as long as this engine lives, from its first write on. Until then it asks the etcd, while
 // anybody waits, whether it is as before: a watch that goes on at an empty etcd is from a revision that is yet to come.
 func (e *Engine) keepAlive() {
@@ -213,7 +222,7 @@ func (e *Engine) keepAlive() {
 		})
 		switch {
 		case err == nil:
-			known, next = id, time.Now().Add(min(ttl/3, mostUnasked))
+			known, next = id, time.Now().Add(renewal(ttl))
 		case errors.Is(err, rpctypes.ErrLeaseNotFound):
 			e.lose(now, noLease)
 		}

@@ -201,31 +201,6 @@ func (w *watcher) run() {
 	}
 }
 
-// depart evicts the nodes of this engine before it ends, so that no other node waits for them. It takes a second at
-// most.
-func (w *watcher) depart(ctx context.Context) {
-	if w.off {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, time.Second)
-	defer cancel()
-	w.mu.Lock()
-	for _, o := range w.own {
-		w.ended[o.name] = true
-	}
-	clear(w.own)
-	w.mu.Unlock()
-	for range 5 { // agents write the state meanwhile
-		_, ended := w.nodes()
-		if len(ended) == 0 || ctx.Err() != nil {
-			return
-		}
-		if err := w.tick(ctx); err != nil {
-			w.log.Debug("leaving the run", "error", err)
-		}
-	}
-}
-
 // tick writes the keys of this engine's nodes, and checks those of all others.
 func (w *watcher) tick(ctx context.Context) error {
 	w.discardOldEra() // before the lease is read, which may be of a later era
@@ -242,9 +217,14 @@ func (w *watcher) tick(ctx context.Context) error {
 	if err := w.countSilentTicks(ctx); err != nil {
 		return err
 	}
-	if w.read == nil || w.read.closed() {
+	if w.read == nil || w.read.closed() { // which evicts nobody, so that these keys would stay
+		var keys []clientv3.Op
+		for name := range ended {
+			keys = append(keys, clientv3.OpDelete(w.key(name)))
+		}
+		_, err := w.write(ctx, lease, false, nil, keys)
 		w.forgetEnded(ended)
-		return nil
+		return err
 	}
 	if err := w.evict(ctx, lease, ended, true); err != nil {
 		return err
@@ -447,10 +427,10 @@ func (w *watcher) stopWorkers(own []ownNode) {
 const heartbeatLifetime = 2 * time.Minute
 
 // rejoin adds nodes of this engine that others have evicted to the wait list. Their agents do not notice the eviction,
-// and would continue to train. The heartbeat of a participant is set to a time in the future: only engines decide which
-// nodes are lost.
+// and would continue to train, also while the others form the next round. The heartbeat of a participant of a complete
+// round is set to a time in the future: only engines decide which nodes are lost.
 func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.LeaseID) error {
-	if w.read == nil || !w.read.complete() {
+	if w.read == nil {
 		return nil
 	}
 	var back []string
@@ -459,7 +439,7 @@ func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.Leas
 		if !o.joined { // its agent leaves the round, or is about to join the next one
 			continue
 		}
-		if node, is := w.read.stale(o.name, time.Now().Add(heartbeatLifetime/2)); is {
+		if node, is := w.read.stale(o.name, time.Now().Add(heartbeatLifetime/2)); is && w.read.complete() {
 			refreshed = w.read.setHeartbeat(node, time.Now().Add(heartbeatLifetime)) || refreshed
 		}
 		if !w.read.has(o.name) {

@@ -78,15 +78,25 @@ func (n *node) state() *membership {
 func world(t *testing.T, at string, o Options) (a, b *node) {
 	t.Helper()
 	o.Run = newRun()
+	return firstNode(t, at, o), newNode(t, at, nodeB, o)
+}
+
+// firstNode is a, of a complete round with b.
+func firstNode(t *testing.T, at string, o Options) *node {
+	t.Helper()
 	m := state(t, "2.6")
 	m.remove(func(v any) bool { return nodeName(v) == nodeC })
 	text, err := m.text()
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := newPod(t, at, o).dial(t)
-	first.swap(stateKey(o.Run), "", string(text))
-	return newNode(t, at, nodeA, o), newNode(t, at, nodeB, o)
+	first := newPod(t, at, o)
+	first.dial(t).swap(stateKey(o.Run), "", string(text))
+	a := newNode(t, at, nodeA, o)
+	if err := first.Close(within(t)); err != nil {
+		t.Fatal(err)
+	}
+	return a
 }
 
 // turns waits until an engine has looked at the nodes so often.
@@ -437,4 +447,18 @@ func TestOlderRevision(t *testing.T) {
 	if p.era.Load() == before {
 		t.Error("the watcher has not noticed it")
 	}
+}
+
+// TestOvertakenRound: no agent could reach the etcd for longer than their heartbeats are ahead. The first to be back
+// takes all others for lost, and begins the next round alone. Those join it.
+func TestOvertakenRound(t *testing.T) {
+	t.Parallel()
+	a, b := world(t, etcd(t), Options{Silence: short, MinNodes: 2})
+	a.turns(t, etcd(t), 1)
+	b.change(func(m *membership) {
+		m.remove(a.id)
+		m.fields.set("round", m.round()+1)
+		m.fields.set("complete", false)
+	})
+	until(t, func() bool { return slices.ContainsFunc(a.state().waiting.items, a.id) })
 }

@@ -12,7 +12,8 @@ import (
 const proxyLong = `proxy starts a torchrun whose rendezvous outlives its store: torchrun of any age,
 as it is, with the backend c10d. Torch's clients never connect to a store again
 and end with it; here each machine's torchrun has a store on this machine, and
-their keys are in an etcd 3.5 or newer, which may be away for any time.
+their keys are in an etcd 3.5 or newer. That may be stopped for any time. While it
+runs, it may be out of reach of all proxies for as long as --run-ttl.
 
 The command is started with the endpoint, the backend c10d, is_host=0 and a
 read_timeout of 600 s, where it has none of its own, in torchrun's options and

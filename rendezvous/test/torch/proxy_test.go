@@ -34,7 +34,7 @@ func TestProxy(t *testing.T) {
 			r.start(proxied)
 			joined(r, s.address)
 			s.kill()
-			away(t)
+			away(t, 3*time.Second)
 			r.check("joining")
 			s.start()
 			r.await("a world of two agents, whose store was away while they met")
@@ -74,7 +74,8 @@ func trainsOn(t *testing.T, v version, s *server) {
 	r.start(proxied)
 	r.await("a world of two agents")
 	s.kill()
-	away(t)
+	away(t, 3*time.Second)
+	r.mark()
 	r.goesOn("while the store is away")
 	s.start()
 	r.goesOn("after the store came back")
@@ -83,6 +84,40 @@ func trainsOn(t *testing.T, v version, s *server) {
 	r.start(proxied)
 	r.await("after kill -9 of an agent, for which another came")
 	r.finish()
+}
+
+// TestProxyOutOfReach: no proxy reaches the etcd, which runs, for longer than the heartbeats of a complete round are
+// ahead. Agents train on in their world, and an agent that came meanwhile is in the next one. TEGEN_TORCH_AWAY says for
+// how long.
+func TestProxyOutOfReach(t *testing.T) {
+	start(t)
+	var runs []*run
+	for _, v := range versions {
+		r, _ := networkRun(t, v, "2:3")
+		r.start(proxied)
+		r.start(proxied)
+		r.await("a world of two agents")
+		runs = append(runs, r)
+	}
+	for _, r := range runs {
+		r.network.cut(here)
+	}
+	away(t, 150*time.Second)
+	for _, r := range runs {
+		r.mark()
+		r.goesOn("while the etcd is out of reach, with torch " + r.version.name)
+		r.start(proxied)
+	}
+	time.Sleep(5 * time.Second) // the newcomers wait for the etcd
+	for _, r := range runs {
+		r.mark()
+		r.network.mend(here)
+	}
+	for _, r := range runs {
+		r.await("an agent that came while the etcd was out of reach, with torch " + r.version.name)
+		r.restarted(0)
+		r.finish()
+	}
 }
 
 // TestProxyRecovery: of three agents behind proxies one is lost, and the others go on: how long that takes torch as it
@@ -150,9 +185,8 @@ func joined(r *run, address string) {
 }
 
 // away waits for as long as a store is to be away.
-func away(t *testing.T) {
+func away(t *testing.T, d time.Duration) {
 	t.Helper()
-	d := 3 * time.Second
 	if text := os.Getenv("TEGEN_TORCH_AWAY"); text != "" {
 		var err error
 		if d, err = time.ParseDuration(text); err != nil {

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 
@@ -39,7 +40,8 @@ func TestRendered(t *testing.T) {
 			r.startRendered(worker)
 			r.await("a world of two agents")
 			s.kill()
-			away(t)
+			away(t, 3*time.Second)
+			r.mark()
 			r.goesOn("while the companion is away")
 			s.start()
 			r.goesOn("after the companion came back")

@@ -80,6 +80,11 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 				"grace", o.grace.String())
 		}
 	}
+	options.Restart = func() {
+		if command.kill() {
+			log.Warn("killed the command: it waits for a node that was evicted before it had written its rank")
+		}
+	}
 	options.Signalled = command.signalled.Load
 	engine, err := proxystore.New(client.Client, options)
 	if err != nil {
@@ -92,7 +97,13 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 	s := tcpstore.NewFor(engine, tcpstore.DefaultLimits(), log, tcpstore.Observer{})
 	served := make(chan error, 1)
 	go func() { served <- s.Serve(listener) }()
-	err = o.child(p, listener.Addr().(*net.TCPAddr).Port, signals, &command)
+	for {
+		err = o.child(p, listener.Addr().(*net.TCPAddr).Port, signals, &command)
+		if !command.endedByKill(err) {
+			break
+		}
+		log.Info("starting the command anew")
+	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), flushLimit, errors.New("the etcd does not answer"))
 	defer cancel()
 	if closeErr := errors.Join(s.Close(), <-served, engine.Close(ctx)); closeErr != nil {
@@ -144,6 +155,23 @@ func (o *Options) connect(signals chan os.Signal, log *slog.Logger) (*store.Stor
 type command struct {
 	process   atomic.Int64 // the process ID while it runs, otherwise 0
 	signalled atomic.Bool  // one of ending was forwarded
+	killed    atomic.Bool  // kill was called
+}
+
+// kill kills the command so that it is started anew, unless it is to end.
+func (c *command) kill() bool {
+	pid := int(c.process.Load())
+	if pid == 0 || c.signalled.Load() || c.killed.Swap(true) {
+		return false
+	}
+	p, err := os.FindProcess(pid)
+	return err == nil && p.Kill() == nil
+}
+
+// endedByKill reports whether the command ended because kill was called, and not by itself at that moment.
+func (c *command) endedByKill(err error) bool {
+	var exit exitError
+	return c.killed.Swap(false) && !c.signalled.Load() && errors.As(err, &exit) && exit.code == 128+int(syscall.SIGKILL)
 }
 
 // ending are the signals by which torchrun ends.

@@ -115,6 +115,35 @@ func TestUnknownNodes(t *testing.T) {
 	}
 }
 
+// TestStartedAnew: a command that is killed because it waits for a lost node is started again, and one that ends by
+// itself is not.
+func TestStartedAnew(t *testing.T) {
+	for name, c := range map[string]struct {
+		script string
+		again  bool
+	}{
+		"killed":         {"exec sleep 60", true},
+		"ends by itself": {"exit 3", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := shell(t, "127.0.0.1:1", c.script)
+			var command command
+			ended := make(chan error, 1)
+			go func() { ended <- o.child(Process{Out: io.Discard, Err: io.Discard}, 7, nil, &command) }()
+			if c.again {
+				for !command.kill() {
+					time.Sleep(time.Millisecond)
+				}
+			} else {
+				command.killed.Store(true) // kill came when it had just ended
+			}
+			if err := <-ended; command.endedByKill(err) != c.again {
+				t.Errorf("it ended with %v: started anew %t, want %t", err, !c.again, c.again)
+			}
+		})
+	}
+}
+
 // TestEnded: the process ID of a command is not used after the command has ended.
 func TestEnded(t *testing.T) {
 	o := shell(t, "127.0.0.1:1", "exit 0")

@@ -54,11 +54,13 @@ type Options struct {
 	Attempt  time.Duration // how long a request to the etcd may take before it is repeated, at first; default 5 s
 	// Silence is the time after which a silent node is evicted from the run; 0 disables eviction. MinNodes is the
 	// smallest number of nodes in a world. Stop ends the workers on this node. It is called if they still run Grace
-	// after the eviction of another node; a Grace of 0 disables that.
+	// after the eviction of another node; a Grace of 0 disables that. Restart starts the agent anew. It is called if
+	// the agent is still in the old round after three times Grace, not counting the time that the etcd was away.
 	Silence  time.Duration
 	MinNodes int
 	Grace    time.Duration
 	Stop     func()
+	Restart  func()
 	// Signalled reports whether this engine's agents were sent a signal that ends them. Those that then close the run
 	// depart alone.
 	Signalled func() bool

@@ -58,6 +58,7 @@ type watcher struct {
 	read      *membership
 	lostRound int64     // the latest round that has lost a node
 	lostSince time.Time // when this engine noticed it
+	lostTicks int       // since then
 }
 
 // ownNode is the node of an agent that is a client of this engine.
@@ -408,12 +409,18 @@ func (w *watcher) stopWorkers(own []ownNode) {
 		return
 	}
 	if w.lostRound != w.read.round() {
-		w.lostRound, w.lostSince = w.read.round(), time.Now()
+		w.lostRound, w.lostSince, w.lostTicks = w.read.round(), time.Now(), 0
 	}
+	w.lostTicks++
 	takingPart := names(w.read.participants.keys)
 	for _, o := range own {
 		if slices.Contains(takingPart, o.name) && time.Since(w.lostSince) >= w.e.options.Grace {
 			w.e.options.Stop()
+			// Its workers have ended, and it still does not join the next round: it waits for what the lost node should
+			// have written, its rank's number, for up to ten minutes. It answers to nothing else.
+			if time.Duration(w.lostTicks)*w.e.options.Silence/silentTicks >= 3*w.e.options.Grace {
+				w.e.options.Restart()
+			}
 			return
 		}
 	}

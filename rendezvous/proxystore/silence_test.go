@@ -290,9 +290,10 @@ func stoppedAgentWay(t *testing.T, at string) {
 // lost none are not.
 func TestStop(t *testing.T) {
 	t.Parallel()
-	var stopped atomic.Int64
+	var stopped, restarted atomic.Int64
 	a, b := world(t, etcd(t), Options{
 		Silence: short, MinNodes: 1, Grace: time.Millisecond, Stop: func() { stopped.Add(1) },
+		Restart: func() { restarted.Add(1) },
 	})
 	a.turns(t, etcd(t), 2)
 	if stopped.Load() > 0 {
@@ -303,6 +304,7 @@ func TestStop(t *testing.T) {
 	if m := a.state(); !strings.Contains(summary(m), placeholderHost) {
 		t.Errorf("workers were ended in %s", summary(m))
 	}
+	until(t, func() bool { return restarted.Load() > 0 }) // the agent does not join the next round
 }
 
 // crowd is a complete round of a and so many other nodes, each of which has written its key once.

@@ -60,7 +60,7 @@ func TestKeygen(t *testing.T) {
 	apply := func() {
 		for _, o := range all {
 			if gvr, ok := resources[o.GetKind()]; ok {
-				if err := c.Apply(ctx, gvr, o.Unstructured.DeepCopy()); err != nil {
+				if err := c.Apply(ctx, gvr, o.DeepCopy()); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -85,9 +85,9 @@ func (n *Network) opens(port int32) bool {
 func openStore(s *Spec) string {
 	z, t, port := &s.Rendezvous, rowOf(s), int32(names.C10dPort)
 	open := map[string]string{StoreWorker: "worker 0", StoreCompanion: "the companion", StoreEtcd: "the etcd"}[z.Store]
-	if s.Network.Policy && (!s.Network.Host || z.Store != StoreWorker) || open == "" || s.WithoutRendezvous() ||
-		t == nil || !t.Carries("rendezvous") || z.Store == StoreCompanion && s.Proxied() ||
-		z.Store == StoreEtcd && z.Etcd.TLS != nil {
+	guarded := s.Network.Policy && (!s.Network.Host || z.Store != StoreWorker)
+	encrypted := z.Store == StoreCompanion && s.Proxied() || z.Store == StoreEtcd && z.Etcd.TLS != nil
+	if guarded || encrypted || open == "" || s.WithoutRendezvous() || t == nil || !t.Carries("rendezvous") {
 		return ""
 	}
 	if z.Store == StoreEtcd || z.Backend != BackendC10d {

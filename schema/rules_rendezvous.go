@@ -125,10 +125,10 @@ func (r *validation) etcd() {
 }
 
 // storeOf is the external store of a job to which whoever reaches it may write: its endpoint, by the full name of a
-// Service. "" if there is none, or if its etcd has users.
+// Service. "" if there is none, or if proxies log in to its etcd.
 func storeOf(j *Job) string {
 	z := &j.Spec.Rendezvous
-	if z.Store != StoreExternal || j.Spec.WithoutRendezvous() || z.Conf["user"] != "" {
+	if z.Store != StoreExternal || j.Spec.WithoutRendezvous() || j.Spec.Proxied() && z.Conf["user"] != "" {
 		return ""
 	}
 	host, port, _ := strings.Cut(z.Endpoint, ":")

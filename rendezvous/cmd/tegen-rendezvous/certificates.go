@@ -93,7 +93,7 @@ func writeCertificates(dir, existing string, hosts []string) error {
 	return nil
 }
 
-// makeCertificates makes an authority that signs two certificates. Its key is forgotten.
+// makeCertificates makes an authority that signs two certificates. Its key is not kept.
 func makeCertificates(hosts []string) (map[string][]byte, error) {
 	authority := certificate("ca", x509.ExtKeyUsageAny)
 	authority.IsCA, authority.BasicConstraintsValid, authority.MaxPathLenZero = true, true, true

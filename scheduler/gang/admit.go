@@ -153,7 +153,7 @@ func (g *Gang) PostFilter(
 		return nil, fwk.NewStatus(fwk.Unschedulable)
 	}
 	own := gangcache.Key{Namespace: pod.Namespace, Name: pod.Name}
-	if n := g.shared.leaving(own); n > 0 {
+	if n, _ := g.shared.leaving(own); n > 0 {
 		return nil, fwk.NewStatus(fwk.Unschedulable, fmt.Sprintf("%d evicted pods are still leaving", n))
 	}
 	result, status := g.preempter.PostFilter(ctx, state, pod, nodes)

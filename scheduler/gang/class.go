@@ -28,6 +28,7 @@ type class struct {
 	within  map[*domain]*filling
 	// evictions are who must go for a pod of the class, by node, where that is known.
 	evictions map[int]*eviction
+	tried     map[*domain]*shortlist // nodes for evictions
 }
 
 // filling is how far the nodes of a domain are filled with pods of a class.
@@ -159,7 +160,7 @@ func (sim *simulation) newClass(ctx context.Context, pod *corev1.Pod) (*class, e
 	}
 	c := &class{
 		pod: pod, info: info, state: framework.NewCycleState(), within: map[*domain]*filling{},
-		evictions: map[int]*eviction{}, as: sim.devices.changes,
+		evictions: map[int]*eviction{}, tried: map[*domain]*shortlist{}, as: sim.devices.changes,
 	}
 	info.CalculateResource() // so that the copies of it for other pods have that too
 	c.coupled, c.soft = couples(&pod.Spec)

@@ -88,24 +88,18 @@ func (sim *simulation) home(sites []gangcache.Site, labels []string) string {
 	return home
 }
 
-// room is how many pods that ask for something a domain takes by its free resources, on the nodes that they select, and
-// who may be evicted on the nodes that take the first of them.
+// room is how many pods that ask for something a domain takes by its free resources, or by those that evictions would
+// free, on the nodes that they select.
 func (sim *simulation) room(
-	d *domain, affinity nodeaffinity.RequiredNodeAffinity, ask *framework.Resource, need int,
-) (room int, lost []*corev1.Pod) {
+	d *domain, affinity nodeaffinity.RequiredNodeAffinity, ask *framework.Resource,
+) (room int) {
 	for _, i := range d.nodes {
 		// An affinity that is malformed matches nothing here, and the filters say why.
-		if ok, err := affinity.Match(sim.nodes[i].Node()); err != nil || !ok {
-			continue
+		if ok, err := affinity.Match(sim.nodes[i].Node()); err == nil && ok {
+			room += sim.places(sim.removal.bare(sim.nodes[i]), ask)
 		}
-		n, gone := sim.removal.bare(sim.nodes[i])
-		places := sim.places(n, ask)
-		if places > 0 && room < need {
-			lost = append(lost, gone...)
-		}
-		room += places
 	}
-	return room, lost
+	return room
 }
 
 // same says whether two requests ask for the same.

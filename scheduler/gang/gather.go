@@ -5,12 +5,14 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
@@ -218,9 +220,18 @@ func (sim *simulation) gatherBy(
 	if home != "" {
 		domains = slices.DeleteFunc(slices.Clone(domains), func(d *domain) bool { return d.name != home })
 	}
-	chosen, nearest := sim.choose(ctx, g, domains, order)
+	chosen, nearest := sim.choose(g, domains, order)
 	if len(chosen) == 0 && explain && nearest != nil {
 		chosen = []*domain{nearest}
+	}
+	if sim.removal != nil && len(chosen) > 1 {
+		d, err := g.leastLoss(ctx, sim, p, chosen, order)
+		if err != nil {
+			return nil, err
+		}
+		if chosen = nil; d != nil {
+			chosen = []*domain{d}
+		}
 	}
 	best := g.queues[0].shortage()
 	found := &search{cohort: g, labels: labels, domains: len(domains), home: home != ""}
@@ -241,52 +252,97 @@ func (sim *simulation) gatherBy(
 func (sim *simulation) try(
 	ctx context.Context, p *plan, g *cohort, d *domain, order []int,
 ) (*shortage, error) {
-	moves, assigned, pinning := len(sim.moves), len(p.assignments), p.pinning
+	undo := g.undo(sim, p, d)
 	sim.domain = d
 	short, err := sim.fill(ctx, p, g.queues, order)
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, err
-	}
-	if short == nil {
+	case short == nil:
 		p.pinning = true
 		return nil, nil
 	}
-	p.assignments, p.pinning = p.assignments[:assigned], pinning
-	for _, q := range g.queues {
-		q.tried, q.placed, q.failed, q.reasons = 0, 0, nil, nil
+	return short, undo(ctx)
+}
+
+// undo returns what leaves the simulation and a plan as they are now, after a cohort was placed in a domain.
+func (g *cohort) undo(sim *simulation, p *plan, d *domain) func(context.Context) error {
+	moves, before := len(sim.moves), *p
+	return func(ctx context.Context) error {
+		*p = before
+		for _, q := range g.queues {
+			q.tried, q.placed, q.failed, q.reasons = 0, 0, nil, nil
+		}
+		if err := sim.rewind(ctx, moves); err != nil {
+			return err
+		}
+		for _, c := range sim.classes {
+			delete(c.within, d)
+		}
+		return nil
 	}
-	if err := sim.rewind(ctx, moves); err != nil {
-		return nil, err
+}
+
+// leastLoss finds the domain in which the fewest pods and the least important ones are evicted for a cohort, as
+// kube-scheduler chooses, by placing it in one after another. Of many domains it tries as many as kube-scheduler would
+// try nodes.
+func (g *cohort) leastLoss(
+	ctx context.Context, sim *simulation, p *plan, domains []*domain, order []int,
+) (*domain, error) {
+	_, most := sim.removal.ranker.GetOffsetAndNumCandidates(int32(len(domains)))
+	var candidates []preemption.Candidate
+	for i, d := range domains {
+		if len(candidates) >= int(most) {
+			break
+		}
+		undo, moves := g.undo(sim, p, d), len(sim.moves)
+		short, err := sim.try(ctx, p, g, d, order)
+		if err != nil {
+			return nil, err
+		}
+		if short != nil {
+			continue
+		}
+		evicted := taken(sim.moves[moves:])
+		if err := undo(ctx); err != nil {
+			return nil, err
+		}
+		if len(evicted) == 0 {
+			return d, nil
+		}
+		candidates = append(candidates, candidate{strconv.Itoa(i), sim.removal.lost(evicted)})
 	}
-	for _, c := range sim.classes {
-		delete(c.within, d)
+	if i := sim.removal.choose(ctx, candidates); i >= 0 {
+		return domains[i], nil
 	}
-	return short, nil
+	return nil, nil
 }
 
 // choose orders the domains that may hold what a cohort needs: first those that hold all that would gather, the
-// smallest first, then those that hold the most of it. Where others would be evicted the least loss goes first. What
-// a domain holds is counted by what the most demanding pods ask for, on the nodes that they select, and so never too
-// low for them. It also names the domain that holds most, nil where there is none.
-func (sim *simulation) choose(
-	ctx context.Context, g *cohort, domains []*domain, order []int,
-) (chosen []*domain, nearest *domain) {
+// smallest first, then those that hold the most of it. What a domain holds is counted by what the most demanding pods
+// ask for, on the nodes that they select, and so never too low for them. It also names the domain that holds most, nil
+// where there is none.
+func (sim *simulation) choose(g *cohort, domains []*domain, order []int) (chosen []*domain, nearest *domain) {
 	if len(order) == 0 || len(g.queues[order[0]].pods) == 0 {
 		return nil, nil
 	}
 	pod := g.queues[order[0]].pods[0]
 	ask := requestOf(pod)
 	need, wish := g.count(ask)
+	type choice struct {
+		*domain
+		room int
+	}
 	var choices []choice
 	most := -1
 	affinity := nodeaffinity.GetRequiredNodeAffinity(pod)
 	for _, d := range domains {
-		room, lost := sim.room(d, affinity, ask, need)
+		room := sim.room(d, affinity, ask)
 		if room > most {
 			most, nearest = room, d
 		}
 		if room >= need {
-			choices = append(choices, choice{d, room, lost})
+			choices = append(choices, choice{d, room})
 		}
 	}
 	slices.SortStableFunc(choices, func(a, b choice) int { // they are ordered by name
@@ -298,17 +354,10 @@ func (sim *simulation) choose(
 		}
 		return cmp.Compare(b.room, a.room)
 	})
-	for _, c := range sim.removal.byLoss(ctx, choices) {
+	for _, c := range choices {
 		chosen = append(chosen, c.domain)
 	}
 	return chosen, nearest
-}
-
-// choice is a domain that may hold a cohort.
-type choice struct {
-	*domain
-	room int
-	lost []*corev1.Pod
 }
 
 // count is how many pods of a gathering ask for the same: of those that it needs, and of all that would gather.

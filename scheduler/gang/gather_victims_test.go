@@ -34,6 +34,15 @@ func TestGatherVictims(t *testing.T) {
 			},
 			gang: workers("g", 2, 2, 1, must), evicted: "b2",
 		},
+		"beside others": {
+			reason: "those on a node with room stay, and do not count against its rack",
+			nodes:  map[string]int{"a1": 1, "a2": 1, "b1": 1, "b2": 1},
+			running: []*corev1.Pod{
+				worker("c1", "", 0, 0, "a1", 1), worker("c2", "", 0, 0, "a1", 1), worker("p", "", 0, 1, "a2", 1),
+				worker("q1", "", 0, 1, "b1", 1), worker("q2", "", 0, 1, "b2", 1),
+			},
+			gang: workers("g", 2, 2, 1, must), evicted: "p",
+		},
 		"in vain": {
 			reason: "no rack would hold it even then", nodes: map[string]int{"a1": 1, "b1": 1},
 			running: []*corev1.Pod{worker("a1", "", 0, 1, "a1", 1)}, gang: workers("g", 2, 2, 1, must), evicted: "-",

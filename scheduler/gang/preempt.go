@@ -47,15 +47,13 @@ func (g *Gang) preempt(
 	if p := pod.Spec.PreemptionPolicy; p != nil && *p == corev1.PreemptNever {
 		return no("its preemptionPolicy is Never")
 	}
-	if n := g.shared.leaving(key); n > 0 {
+	if n, until := g.shared.leaving(key); n > 0 {
+		g.tryAgain(ctx, pod, until) // no event tells that one is stuck
 		return no("%d evicted pods are still leaving", n)
 	}
 	g.shared.clearNominations(wants) // their nominations did not come true
-	members := []*corev1.Pod{pod}
-	for _, w := range wants {
-		members = append(members, g.shared.podsOf(w.Candidates)...)
-	}
-	least := slices.MinFunc(members, byPriority)
+	members := func(uids []gangcache.UID) []*corev1.Pod { return g.membersOr(pod, uids) }
+	least := leastImportant(wants, members)
 	sim, err := g.newSimulation()
 	if err != nil {
 		return nil, fwk.AsStatus(err)
@@ -73,7 +71,7 @@ func (g *Gang) preempt(
 		return never("no pods of " + lower + " could make room")
 	}
 	p, short, err := sim.placeAll(ctx, wants, func(uids []gangcache.UID) []*corev1.Pod {
-		return g.membersOr(pod, uids)
+		return slices.DeleteFunc(members(uids), func(p *corev1.Pod) bool { return byPriority(p, least) < 0 })
 	})
 	switch {
 	case err != nil:
@@ -96,25 +94,47 @@ func (g *Gang) membersOr(pod *corev1.Pod, uids []gangcache.UID) []*corev1.Pod {
 	return g.shared.podsOf(uids)
 }
 
+// leastImportant is the member with the lowest priority that a gang needs, if those with the highest fill its need.
+// Nobody is evicted for the others.
+func leastImportant(wants []gangcache.Want, members func([]gangcache.UID) []*corev1.Pod) (least *corev1.Pod) {
+	for _, w := range wants {
+		pods := members(w.Candidates)
+		slices.SortStableFunc(pods, func(a, b *corev1.Pod) int { return byPriority(b, a) })
+		if len(pods) == 0 {
+			continue
+		}
+		if last := pods[max(min(w.Need, len(pods)), 1)-1]; least == nil || byPriority(last, least) < 0 {
+			least = last
+		}
+	}
+	return least
+}
+
 // byPriority orders pods by their priority, the lowest first.
 func byPriority(a, b *corev1.Pod) int {
 	return cmp.Compare(corev1helpers.PodPriority(a), corev1helpers.PodPriority(b))
 }
 
-// leaving is how many of the pods that were evicted for a gang still hold their places, those aside that are stuck.
-func (c *coordinator) leaving(key gangcache.Key) int {
+// leaving is how many of the pods that were evicted for a gang still hold their places, and for how long they count.
+// Pods that are stuck count no longer.
+func (c *coordinator) leaving(key gangcache.Key) (n int, until time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	lister := c.handle.SharedInformerFactory().Core().V1().Pods().Lister()
 	c.evicted[key] = slices.DeleteFunc(c.evicted[key], func(p *corev1.Pod) bool {
 		now, err := lister.Pods(p.Namespace).Get(p.Name)
-		return err != nil || now.UID != p.UID || now.Spec.NodeName == "" || stuck(now, time.Now())
+		if err != nil || now.UID != p.UID || now.Spec.NodeName == "" || stuck(now, time.Now()) {
+			return true
+		}
+		if now.DeletionTimestamp != nil {
+			until = max(until, time.Until(now.DeletionTimestamp.Add(stuckAfter+time.Second)))
+		}
+		return false
 	})
-	n := len(c.evicted[key])
-	if n == 0 {
+	if n = len(c.evicted[key]); n == 0 {
 		delete(c.evicted, key)
 	}
-	return n
+	return n, max(until, time.Second)
 }
 
 // stuckAfter is how long after its grace period a pod that is being deleted counts as one that will leave. A kubelet
@@ -133,7 +153,7 @@ func (g *Gang) evict(
 	logger := klog.FromContext(ctx)
 	target := p.name(p.assignments[0].node)
 	g.shared.mu.Lock()
-	g.shared.evicted[key] = victims
+	g.shared.evicted[key] = slices.Clone(victims) // which leaving changes while they are being evicted
 	for _, s := range p.assignments {
 		if s.pod.UID == pod.UID {
 			target = p.name(s.node)
@@ -152,7 +172,6 @@ func (g *Gang) evict(
 	logger.V(2).Info("Evicting pods to make room for a gang", "gang", key.String(), "pods", len(victims))
 	background := klog.NewContext(context.WithoutCancel(ctx), logger)
 	go g.evictAll(background, pod, key, target, victims)
-	g.tryAgain(background, pod, longestGrace(victims)+stuckAfter+time.Second)
 	return framework.NewPostFilterResultWithNominatedNode(target)
 }
 
@@ -173,10 +192,14 @@ func longestGrace(pods []*corev1.Pod) time.Duration {
 func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key, target string, victims []*corev1.Pod) {
 	errs := make([]error, len(victims))
 	g.profile.Parallelizer().Until(ctx, len(victims), func(i int) {
+		if victims[i].DeletionTimestamp != nil { // it leaves already
+			return
+		}
 		errs[i] = g.preempter.Executor.PreemptPod(
 			ctx, candidate{target, &extenderv1.Victims{}}, preemptor{pod}, victims[i], Name,
 		)
 	}, Name)
+	g.tryAgain(ctx, pod, longestGrace(victims)+stuckAfter+time.Second) // in case one of them is stuck then
 	if !slices.ContainsFunc(errs, func(err error) bool { return err != nil }) {
 		return
 	}

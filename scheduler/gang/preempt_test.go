@@ -3,6 +3,7 @@ package gang
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -136,6 +137,11 @@ func evicts(t *testing.T, outcome error) (g *Gang, gang []*corev1.Pod, try func(
 	return g, gang, try
 }
 
+func evicting(g *Gang, key gangcache.Key) int {
+	n, _ := g.shared.leaving(key)
+	return n
+}
+
 // TestRefusedEviction: a pod whose eviction was refused is not waited for.
 func TestRefusedEviction(t *testing.T) {
 	g, _, try := evicts(t, errors.New("a webhook says no"))
@@ -143,13 +149,60 @@ func TestRefusedEviction(t *testing.T) {
 		t.Fatalf("nobody is evicted: %v", status)
 	}
 	key := gangcache.Key{Namespace: "a", Name: "g"}
-	for end := time.Now().Add(10 * time.Second); g.shared.leaving(key) > 0; time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(10 * time.Second); evicting(g, key) > 0; time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatal("after 10 s the pod that stays is still waited for")
 		}
 	}
 	if status := try(); !status.IsSuccess() {
 		t.Errorf("nobody else is looked for: %v", status)
+	}
+}
+
+// TestEvictions: each victim is evicted once while others have gone already, and one that leaves by itself is not.
+func TestEvictions(t *testing.T) {
+	var nodes []*corev1.Node
+	var running []*corev1.Pod
+	const n = 40
+	for i := range n {
+		node := fmt.Sprintf("x%d", i)
+		nodes = append(nodes, machine(node, 1))
+		running = append(running, worker(fmt.Sprintf("r%d", i), "", 0, 1, node, 1))
+	}
+	leaves(running[0])
+	g := newPlugin(t, nodes, running) // whose lister has none of them: they have gone
+	asked, release := make(chan string, 2*n), make(chan bool)
+	g.preempter.Executor.PreemptPod = func(
+		_ context.Context, _ preemption.Candidate, _ preemption.ExecutorPreemptor, victim *corev1.Pod, _ string,
+	) error {
+		<-release
+		asked <- victim.Name
+		return nil
+	}
+	gang := workers("g", n, n, 1)
+	for _, p := range gang {
+		g.shared.seen(nil, p)
+	}
+	state := framework.NewCycleState()
+	if _, status := g.PreFilter(t.Context(), state, gang[0], nil); !status.IsRejected() {
+		t.Fatalf("the gang fits: %v", status)
+	}
+	if _, status := g.PostFilter(t.Context(), state, gang[0], full()); !status.IsSuccess() {
+		t.Fatalf("nobody is evicted: %v", status)
+	}
+	evicting(g, gangcache.Key{Namespace: "a", Name: "g"})
+	close(release)
+	seen := map[string]bool{}
+	for range n - 1 {
+		select {
+		case name := <-asked:
+			seen[name] = true
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%d of %d are evicted after 10 s", len(seen), n-1)
+		}
+	}
+	if len(seen) != n-1 || seen["r0"] {
+		t.Errorf("%d pods are evicted, and the one that leaves by itself: %t", len(seen), seen["r0"])
 	}
 }
 

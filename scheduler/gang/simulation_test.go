@@ -363,6 +363,19 @@ func TestVictims(t *testing.T) {
 			running: []*corev1.Pod{worker("v-0", "v", 2, 1, "x", 1), worker("v-1", "v", 2, 1, "y", 1)},
 			gang:    workers("g", 1, 1, 1), evicted: "v-0 v-1",
 		},
+		"a spare, and then its gang": {
+			reason: "what one of its pods made room for, the rest of the gang makes room beside",
+			nodes:  []*corev1.Node{machine("x", 1), machine("y", 1), machine("z", 1)},
+			running: []*corev1.Pod{
+				worker("v-0", "v", 2, 1, "x", 1), worker("v-1", "v", 2, 1, "y", 1), worker("v-2", "v", 2, 1, "z", 1),
+			},
+			gang: workers("g", 2, 2, 1), evicted: "v-0 v-1 v-2",
+		},
+		"a member that is not needed": {
+			reason: "who is beyond the minimum limits nobody", nodes: []*corev1.Node{machine("x", 2)},
+			running: []*corev1.Pod{worker("p", "", 0, 2, "x", 50)},
+			gang:    append(workers("g", 2, 2, 1), worker("g-9", "g", 2, 1, "", 10)), evicted: "p",
+		},
 		"a gang with an important member": {
 			reason:  "it cannot go as a whole, so no part of it does",
 			nodes:   []*corev1.Node{machine("x", 1), machine("y", 1)},
@@ -473,19 +486,18 @@ func TestVictims(t *testing.T) {
 // evicted are the names of the pods that are evicted for a pod's gang.
 func evicted(t testing.TB, g *Gang, pod *corev1.Pod) string {
 	t.Helper()
-	members := []*corev1.Pod{pod}
-	for _, w := range g.shared.cache.Attempt(uidOf(pod)).Wants {
-		members = append(members, g.shared.podsOf(w.Candidates)...)
-	}
+	wants := g.shared.cache.Attempt(uidOf(pod)).Wants
+	least := leastImportant(wants, g.shared.podsOf)
 	sim, err := g.newSimulation()
 	if err != nil {
 		t.Fatal(err)
 	}
-	least := slices.MinFunc(members, byPriority)
 	if sim.removal, err = g.newRemoval(sim.nodes, *least.Spec.Priority); err != nil {
 		t.Fatal(err)
 	}
-	_, short, err := sim.placeAll(t.Context(), g.shared.cache.Attempt(uidOf(pod)).Wants, g.shared.podsOf)
+	_, short, err := sim.placeAll(t.Context(), wants, func(uids []gangcache.UID) []*corev1.Pod {
+		return slices.DeleteFunc(g.shared.podsOf(uids), func(p *corev1.Pod) bool { return byPriority(p, least) < 0 })
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

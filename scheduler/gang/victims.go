@@ -31,6 +31,7 @@ type removal struct {
 	ranker  defaultpreemption.DefaultPreemption // kube-scheduler's own, which is told who may go
 	sparing defaultpreemption.DefaultPreemption // the same without those with whom others would go
 	victims map[types.UID]*victim
+	gone    map[types.UID]bool              // victims that were taken off their nodes
 	groups  map[string][]*victim            // by gangcache.Membership
 	budgets []*policyv1.PodDisruptionBudget // with what they allow beside those who go already
 	selects []labels.Selector
@@ -48,7 +49,10 @@ func (v *victim) pod() *corev1.Pod { return v.info.GetPod() }
 // newRemoval finds the pods below a priority that may go. Those of a gang with a member that may not go are left,
 // except what it can spare.
 func (g *Gang) newRemoval(nodes []fwk.NodeInfo, priority int32) (*removal, error) {
-	r := &removal{ranker: *g.preempter, victims: map[types.UID]*victim{}, groups: map[string][]*victim{}}
+	r := &removal{
+		ranker: *g.preempter, victims: map[types.UID]*victim{}, gone: map[types.UID]bool{},
+		groups: map[string][]*victim{},
+	}
 	r.ranker.IsEligiblePod = func(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
 		return r.victims[victim.GetPod().UID] != nil
 	}
@@ -93,7 +97,13 @@ func (r *removal) company(pod *corev1.Pod) []*victim {
 	if v == nil || v.membership.Group == "" || v.membership.Spare {
 		return nil
 	}
-	return r.groups[v.membership.Group]
+	var out []*victim
+	for _, other := range r.groups[v.membership.Group] {
+		if !r.gone[other.pod().UID] {
+			out = append(out, other)
+		}
+	}
+	return out
 }
 
 // moreImportant is kube-scheduler's order of who is spared first, but that of equals those are spared with whom others
@@ -166,9 +176,11 @@ func (r *removal) eachBudget(pod *corev1.Pod, with func(int)) {
 
 // count enters in the budgets that a pod goes, or stays after all.
 func (r *removal) count(m move) {
-	if r.victims[m.pod.GetPod().UID] == nil {
+	uid := m.pod.GetPod().UID
+	if r.victims[uid] == nil {
 		return
 	}
+	r.gone[uid] = m.taken
 	r.eachBudget(m.pod.GetPod(), func(i int) {
 		b := *r.budgets[i] // that of the informer stays as it is
 		if m.taken {
@@ -197,22 +209,27 @@ type eviction struct {
 	clock int                 // the simulation's when that was found out
 }
 
+// shortlist is the nodes of a domain on which a class was tried with evictions. Of a large domain that is a part, as
+// kube-scheduler has it: more nodes are tried when too few are left.
+type shortlist struct {
+	tried  []int
+	offset int // of the first of the domain's nodes that was tried
+}
+
 // makeRoom puts a pod on the node where least is lost, and takes those off who must go; -1 where no node is left.
 func (sim *simulation) makeRoom(ctx context.Context, c *class, pod *corev1.Pod) (int, error) {
 	if c.refusal != nil {
 		return -1, nil
 	}
-	if err := sim.findEvictions(ctx, c, func(e *eviction) bool { return e == nil }); err != nil {
-		return -1, err
-	}
-	for {
-		node := sim.cheapest(ctx, c)
-		if node < 0 && c.coupled { // what was placed may have opened up a node
-			stale := func(e *eviction) bool { return e.clock != sim.clock }
-			if err := sim.findEvictions(ctx, c, stale); err != nil {
-				return -1, err
-			}
-			node = sim.cheapest(ctx, c)
+	for again := false; ; {
+		node, err := sim.cheapest(ctx, c)
+		if err != nil {
+			return -1, err
+		}
+		if node < 0 && c.coupled && !again { // what was placed may have opened up a node
+			again = true
+			clear(c.evictions)
+			continue
 		}
 		if node < 0 {
 			return -1, nil
@@ -221,8 +238,13 @@ func (sim *simulation) makeRoom(ctx context.Context, c *class, pod *corev1.Pod) 
 		if e.clock == sim.clock {
 			return node, sim.evictFor(ctx, c, pod, node)
 		}
+		before := e.lost
 		if err := sim.findEviction(ctx, c, node, e); err != nil {
 			return -1, err
+		}
+		if e.lost != nil && slices.Equal(before.Pods, e.lost.Pods) &&
+			before.NumPDBViolations == e.lost.NumPDBViolations {
+			return node, sim.evictFor(ctx, c, pod, node) // it is still the best, and another draw would be among equals
 		}
 	}
 }
@@ -238,41 +260,40 @@ func (sim *simulation) evictFor(ctx context.Context, c *class, pod *corev1.Pod, 
 	return sim.put(ctx, c, pod, node)
 }
 
-// cheapest is the node on which a class loses least, by kube-scheduler's choice; -1 where no node takes it.
-func (sim *simulation) cheapest(ctx context.Context, c *class) int {
-	var candidates []preemption.Candidate
-	for _, i := range sim.domain.nodes {
-		switch e := c.evictions[i]; {
-		case e.lost == nil:
-		case len(e.lost.Pods) == 0:
-			return i
-		default:
-			candidates = append(candidates, candidate{strconv.Itoa(i), e.lost})
+// cheapest is the node on which a class loses least, by kube-scheduler's choice among as many as it would try; -1 where
+// no node takes the class.
+func (sim *simulation) cheapest(ctx context.Context, c *class) (int, error) {
+	nodes := sim.domain.nodes
+	list := c.tried[sim.domain]
+	offset, enough := sim.removal.ranker.GetOffsetAndNumCandidates(int32(len(nodes)))
+	if list == nil {
+		list = &shortlist{offset: int(offset)}
+		c.tried[sim.domain] = list
+	}
+	for {
+		if err := sim.findEvictions(ctx, c, list.tried); err != nil {
+			return -1, err
+		}
+		var candidates []preemption.Candidate
+		harmless := false
+		for _, i := range list.tried {
+			switch e := c.evictions[i]; {
+			case e.lost == nil:
+			case len(e.lost.Pods) == 0:
+				return i, nil
+			default:
+				candidates = append(candidates, candidate{strconv.Itoa(i), e.lost})
+				harmless = harmless || e.lost.NumPDBViolations == 0
+			}
+		}
+		from := len(list.tried)
+		if from == len(nodes) || harmless && len(candidates) >= int(enough) {
+			return sim.removal.choose(ctx, candidates), nil
+		}
+		for k := range min(int(enough), len(nodes)-from) {
+			list.tried = append(list.tried, nodes[(list.offset+from+k)%len(nodes)])
 		}
 	}
-	return sim.removal.choose(ctx, candidates)
-}
-
-// byLoss orders domains by what is lost there: those first where nobody goes, then as kube-scheduler chooses. Without a
-// removal their order stays.
-func (r *removal) byLoss(ctx context.Context, choices []choice) []choice {
-	var out []choice
-	var candidates []preemption.Candidate
-	for i, c := range choices {
-		if len(c.lost) == 0 {
-			out = append(out, c)
-		} else {
-			candidates = append(candidates, candidate{strconv.Itoa(i), r.lost(c.lost)})
-		}
-	}
-	for len(candidates) > 0 {
-		i := r.choose(ctx, candidates)
-		out = append(out, choices[i])
-		candidates = slices.DeleteFunc(candidates, func(c preemption.Candidate) bool {
-			return c.Name() == strconv.Itoa(i)
-		})
-	}
-	return out
 }
 
 // choose is the number that the best of some candidates has as its name, -1 where there are none.
@@ -289,11 +310,11 @@ func (r *removal) best(ctx context.Context, candidates []preemption.Candidate) p
 	return r.ranker.Evaluator.SelectCandidate(ctx, candidates)
 }
 
-// findEvictions finds out who must go for a class on those nodes of the domain of which something holds.
-func (sim *simulation) findEvictions(ctx context.Context, c *class, where func(*eviction) bool) error {
+// findEvictions finds out who must go for a class on those of some nodes of which it is not known.
+func (sim *simulation) findEvictions(ctx context.Context, c *class, of []int) error {
 	var nodes []int
-	for _, i := range sim.domain.nodes {
-		if where(c.evictions[i]) {
+	for _, i := range of {
+		if c.evictions[i] == nil {
 			nodes = append(nodes, i)
 		}
 	}
@@ -331,9 +352,14 @@ func (sim *simulation) findEviction(ctx context.Context, c *class, node int, e *
 			}
 			continue
 		}
+		if len(pods) == 0 { // a nomination has gone since, and there is room
+			e.lost = &extenderv1.Victims{}
+			return nil
+		}
 		candidates = append(candidates, candidate{strconv.Itoa(i), r.lost(pods)})
 		if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return len(r.company(p)) > 0 }) {
-			break // it spares them by itself
+			candidates = candidates[len(candidates)-1:]
+			break // nobody goes along
 		}
 	}
 	if len(candidates) > 0 {
@@ -342,18 +368,18 @@ func (sim *simulation) findEviction(ctx context.Context, c *class, node int, e *
 	return nil
 }
 
-// bare is a node without those of its pods that may go, and those. Without a removal nobody may.
-func (r *removal) bare(n fwk.NodeInfo) (rest fwk.NodeInfo, gone []*corev1.Pod) {
+// bare is a node without those of its pods that may go. Without a removal nobody may.
+func (r *removal) bare(n fwk.NodeInfo) fwk.NodeInfo {
 	if r == nil {
-		return n, nil
+		return n
 	}
-	rest = n.Snapshot()
+	rest := n.Snapshot()
 	for _, info := range n.GetPods() {
-		if pod := info.GetPod(); r.victims[pod.UID] != nil && rest.RemovePod(klog.Background(), pod) == nil {
-			gone = append(gone, pod)
+		if pod := info.GetPod(); r.victims[pod.UID] != nil {
+			_ = rest.RemovePod(klog.Background(), pod) // it is there
 		}
 	}
-	return rest, gone
+	return rest
 }
 
 // preemptor is the pod on whose behalf others are evicted, as kube-scheduler's own executor of preemption asks for it.

@@ -23,6 +23,7 @@ import (
 //	admit, wanted, reserve, blocked, … PODS   asks about pods, or records what became of them
 //	start POD PODS [on=NODE]            opens a round with a plan
 //	sites PODS                         shows near what they must be, and who would be with them
+//	holding NODE                       shows who holds a place there
 //	clock 5s, order, stats               lets time pass; shows the queue, and sums
 func TestScripts(t *testing.T) { golden.Transcripts(t, play) }
 
@@ -92,6 +93,10 @@ func (s *script) do(t *testing.T, words []string) (answers []string) {
 		s.now = s.now.Add(d)
 	case "order":
 		return []string{s.order()}
+	case "holding":
+		held := s.cache.WaitingOn(names[0])
+		slices.Sort(held)
+		return []string{fmt.Sprint(held)}
 	case "stats":
 		return []string{fmt.Sprintf("%+v", s.cache.Stats())}
 	default:

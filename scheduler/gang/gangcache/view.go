@@ -62,14 +62,15 @@ func (c *Cache) Answer(uid UID) (bind, letGo bool) {
 	return how == allowed, how == leaving || how == unplaced
 }
 
-// WaitingOn are the pods that hold places on a node, in the scheduler's memory alone.
+// WaitingOn are the pods that hold places on a node, in the scheduler's memory alone. Those that may bind are among
+// them: many wait for their turn.
 func (c *Cache) WaitingOn(node string) []UID {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var out []UID
 	for _, g := range c.gangs {
 		for uid, how := range g.reserved {
-			if how == waiting && g.members[uid].Node == node {
+			if (how == waiting || how == allowed) && g.members[uid].Node == node {
 				out = append(out, uid)
 			}
 		}

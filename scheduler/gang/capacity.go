@@ -57,7 +57,7 @@ func (sim *simulation) countable(c *class, ask *framework.Resource) bool {
 func (sim *simulation) anyRoom(ask *framework.Resource, need int) bool {
 	room := 0
 	for _, i := range sim.domain.nodes {
-		if room += sim.places(sim.removal.bare(sim.nodes[i]), ask); room >= need {
+		if room += sim.places(sim.removal.withoutVictims(sim.nodes[i]), ask); room >= need {
 			return true
 		}
 	}

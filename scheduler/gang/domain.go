@@ -96,7 +96,7 @@ func (sim *simulation) room(
 	for _, i := range d.nodes {
 		// An affinity that is malformed matches nothing here, and the filters say why.
 		if ok, err := affinity.Match(sim.nodes[i].Node()); err == nil && ok {
-			room += sim.places(sim.removal.bare(sim.nodes[i]), ask)
+			room += sim.places(sim.removal.withoutVictims(sim.nodes[i]), ask)
 		}
 	}
 	return room

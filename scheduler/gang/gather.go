@@ -303,14 +303,14 @@ func (g *cohort) leastLoss(
 		if short != nil {
 			continue
 		}
-		evicted := taken(sim.moves[moves:])
+		evicted := evictedPods(sim.moves[moves:])
 		if err := undo(ctx); err != nil {
 			return nil, err
 		}
 		if len(evicted) == 0 {
 			return d, nil
 		}
-		candidates = append(candidates, candidate{strconv.Itoa(i), sim.removal.lost(evicted)})
+		candidates = append(candidates, candidate{strconv.Itoa(i), sim.removal.costOf(evicted)})
 	}
 	if i := sim.removal.choose(ctx, candidates); i >= 0 {
 		return domains[i], nil

@@ -79,7 +79,7 @@ func (g *Gang) preempt(
 	case short != nil:
 		return never("evicting all pods of " + lower + " would not make room")
 	}
-	victims := taken(sim.moves)
+	victims := evictedPods(sim.moves)
 	if len(victims) == 0 { // nobody's leaving would have it tried again
 		return never("no pods of " + lower + " are in the way")
 	}
@@ -94,8 +94,8 @@ func (g *Gang) membersOr(pod *corev1.Pod, uids []gangcache.UID) []*corev1.Pod {
 	return g.shared.podsOf(uids)
 }
 
-// leastImportant is the member with the lowest priority that a gang needs, if those with the highest fill its need.
-// Nobody is evicted for the others.
+// leastImportant returns the member with the lowest priority among those that a gang needs, which are the ones with the
+// highest priorities. No pod is evicted for the others.
 func leastImportant(wants []gangcache.Want, members func([]gangcache.UID) []*corev1.Pod) (least *corev1.Pod) {
 	for _, w := range wants {
 		pods := members(w.Candidates)
@@ -115,8 +115,8 @@ func byPriority(a, b *corev1.Pod) int {
 	return cmp.Compare(corev1helpers.PodPriority(a), corev1helpers.PodPriority(b))
 }
 
-// leaving is how many of the pods that were evicted for a gang still hold their places, and for how long they count.
-// Pods that are stuck count no longer.
+// leaving returns how many of the pods that were evicted for a gang are still on their nodes, without those that are
+// stuck, and how long it takes until all of them are stuck.
 func (c *coordinator) leaving(key gangcache.Key) (n int, until time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -141,7 +141,8 @@ func (c *coordinator) leaving(key gangcache.Key) (n int, until time.Duration) {
 // that is alive kills it at the end of the grace period; that of a lost node never says that it did.
 const stuckAfter = time.Minute
 
-// stuck says whether a pod should have been gone for a while: it keeps its place, and nobody waits for it.
+// stuck reports whether a pod is still there long after its grace period. It keeps its place on the node, and no gang
+// waits for it.
 func stuck(pod *corev1.Pod, now time.Time) bool {
 	return pod.DeletionTimestamp != nil && now.After(pod.DeletionTimestamp.Add(stuckAfter))
 }
@@ -175,7 +176,7 @@ func (g *Gang) evict(
 	return framework.NewPostFilterResultWithNominatedNode(target)
 }
 
-// longestGrace is how long the slowest of some pods may take to end.
+// longestGrace returns the longest grace period of some pods.
 func longestGrace(pods []*corev1.Pod) time.Duration {
 	longest := int64(0)
 	for _, p := range pods {
@@ -213,7 +214,7 @@ func (g *Gang) evictAll(ctx context.Context, pod *corev1.Pod, key gangcache.Key,
 	g.tryAgain(ctx, pod, refusedPause)
 }
 
-// tryAgain has a pod tried again after a while, of which no event tells.
+// tryAgain wakes a pod after some time, for a change that no event reports.
 func (g *Gang) tryAgain(ctx context.Context, pod *corev1.Pod, after time.Duration) {
 	time.AfterFunc(after, func() {
 		g.profile.Activate(klog.FromContext(ctx), map[string]*corev1.Pod{pod.Namespace + "/" + pod.Name: pod})

@@ -458,7 +458,7 @@ func (sim *simulation) carryOut(ctx context.Context, m move) error {
 	}
 	sim.clock++
 	if sim.removal != nil {
-		sim.removal.count(m)
+		sim.removal.record(m)
 	}
 	for _, c := range sim.classes {
 		delete(c.evictions, m.node)

@@ -505,7 +505,7 @@ func evicted(t testing.TB, g *Gang, pod *corev1.Pod) string {
 		return "-"
 	}
 	var out []string
-	for _, v := range taken(sim.moves) {
+	for _, v := range evictedPods(sim.moves) {
 		out = append(out, v.Name)
 	}
 	slices.Sort(out)

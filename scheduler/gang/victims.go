@@ -24,43 +24,43 @@ import (
 	"github.com/tegen-dev/tegen/scheduler/gang/gangcache"
 )
 
-// removal is the pods that a gang may have evicted. Members of the gang are placed one after another as kube-scheduler
-// would: its own code finds whom one pod must have evicted on each node, and chooses the node. What is added here is
-// that of a gang all go, wherever they are, but those that it can spare.
+// removal is the preemption for one gang. The simulation places the members one after another. For each of them,
+// kube-scheduler's own code selects the pods to evict on a node, and the node. This type adds the gangs among the
+// victims: if a pod of a gang is evicted, all of the gang's pods are, on any node, unless the gang can spare the pod.
 type removal struct {
-	ranker  defaultpreemption.DefaultPreemption // kube-scheduler's own, which is told who may go
-	sparing defaultpreemption.DefaultPreemption // the same without those with whom others would go
-	victims map[types.UID]*victim
-	gone    map[types.UID]bool              // victims that were taken off their nodes
-	groups  map[string][]*victim            // by gangcache.Membership
-	budgets []*policyv1.PodDisruptionBudget // with what they allow beside those who go already
-	selects []labels.Selector
+	ranker       defaultpreemption.DefaultPreemption // may select any of the victims
+	withoutGangs defaultpreemption.DefaultPreemption // selects no pod whose eviction evicts others
+	victims      map[types.UID]*victim               // the pods that may be evicted
+	evicted      map[types.UID]bool                  // of those, the ones that the simulation has removed
+	groups       map[string][]*victim                // victims by gangcache.Membership.Group
+	budgets      []*policyv1.PodDisruptionBudget     // as they are after these evictions
+	selectors    []labels.Selector                   // of the budgets
 }
 
-// victim is a pod that may be evicted, where it is in the simulation.
+// victim is a pod that may be evicted.
 type victim struct {
 	info       fwk.PodInfo
-	node       int
+	node       int // its index in the simulation
 	membership gangcache.Membership
 }
 
 func (v *victim) pod() *corev1.Pod { return v.info.GetPod() }
 
-// newRemoval finds the pods below a priority that may go. Those of a gang with a member that may not go are left,
-// except what it can spare.
+// newRemoval collects the pods below a priority. If a pod of a gang has at least that priority, the gang's other pods
+// are no victims either, except those that it can spare.
 func (g *Gang) newRemoval(nodes []fwk.NodeInfo, priority int32) (*removal, error) {
 	r := &removal{
-		ranker: *g.preempter, victims: map[types.UID]*victim{}, gone: map[types.UID]bool{},
+		ranker: *g.preempter, victims: map[types.UID]*victim{}, evicted: map[types.UID]bool{},
 		groups: map[string][]*victim{},
 	}
 	r.ranker.IsEligiblePod = func(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
 		return r.victims[victim.GetPod().UID] != nil
 	}
 	r.ranker.MoreImportantPod = r.moreImportant
-	r.sparing = r.ranker
-	r.sparing.IsEligiblePod = func(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
+	r.withoutGangs = r.ranker
+	r.withoutGangs.IsEligiblePod = func(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
 		pod := victim.GetPod()
-		return r.victims[pod.UID] != nil && len(r.company(pod)) == 0
+		return r.victims[pod.UID] != nil && len(r.companionsOf(pod)) == 0
 	}
 	if err := r.readBudgets(g.profile.SharedInformerFactory().Policy().V1().PodDisruptionBudgets().Lister().List(
 		labels.Everything())); err != nil {
@@ -91,32 +91,33 @@ func (g *Gang) newRemoval(nodes []fwk.NodeInfo, priority int32) (*removal, error
 	return r, nil
 }
 
-// company is the pods that go with one that is evicted: the rest of its gang, unless the gang can spare it.
-func (r *removal) company(pod *corev1.Pod) []*victim {
+// companionsOf are the pods that are evicted together with a pod: its gang and the gangs of its group, unless the gang
+// can spare the pod.
+func (r *removal) companionsOf(pod *corev1.Pod) []*victim {
 	v := r.victims[pod.UID]
 	if v == nil || v.membership.Group == "" || v.membership.Spare {
 		return nil
 	}
 	var out []*victim
 	for _, other := range r.groups[v.membership.Group] {
-		if !r.gone[other.pod().UID] {
+		if !r.evicted[other.pod().UID] {
 			out = append(out, other)
 		}
 	}
 	return out
 }
 
-// moreImportant is kube-scheduler's order of who is spared first, but that of equals those are spared with whom others
-// would have to go.
+// moreImportant orders victims as kube-scheduler does: it tries to keep the first. Of equal priorities, a pod is kept
+// whose eviction would evict more pods.
 func (r *removal) moreImportant(a, b *corev1.Pod) bool {
-	if with, without := len(r.company(a)), len(r.company(b)); byPriority(a, b) == 0 && with != without {
+	if with, without := len(r.companionsOf(a)), len(r.companionsOf(b)); byPriority(a, b) == 0 && with != without {
 		return with > without
 	}
 	return util.MoreImportantPod(a, b)
 }
 
-// lost is what it costs to evict pods, with those that go with them, as kube-scheduler reckons.
-func (r *removal) lost(pods []*corev1.Pod) *extenderv1.Victims {
+// costOf returns pods and their companions, with the number of violated budgets, as kube-scheduler compares them.
+func (r *removal) costOf(pods []*corev1.Pod) *extenderv1.Victims {
 	out := &extenderv1.Victims{}
 	known := map[types.UID]bool{}
 	add := func(pod *corev1.Pod) {
@@ -126,7 +127,7 @@ func (r *removal) lost(pods []*corev1.Pod) *extenderv1.Victims {
 	}
 	for _, pod := range pods {
 		add(pod)
-		for _, v := range r.company(pod) {
+		for _, v := range r.companionsOf(pod) {
 			add(v.pod())
 		}
 	}
@@ -148,7 +149,7 @@ func (r *removal) lost(pods []*corev1.Pod) *extenderv1.Victims {
 	return out
 }
 
-// readBudgets takes the cluster's PodDisruptionBudgets. One with a malformed selector, or without one, has no pods.
+// readBudgets stores the cluster's PodDisruptionBudgets. A budget without a valid selector selects no pods.
 func (r *removal) readBudgets(budgets []*policyv1.PodDisruptionBudget, err error) error {
 	if err != nil {
 		return fmt.Errorf("listing PodDisruptionBudgets: %w", err)
@@ -159,28 +160,28 @@ func (r *removal) readBudgets(budgets []*policyv1.PodDisruptionBudget, err error
 		if err != nil || selector.Empty() {
 			selector = labels.Nothing()
 		}
-		r.selects = append(r.selects, selector)
+		r.selectors = append(r.selectors, selector)
 	}
 	return nil
 }
 
-// eachBudget calls a function with each budget that a pod is under, which does not know yet that the pod goes.
+// eachBudget calls a function with the index of each budget of a pod, except those that count it as disrupted already.
 func (r *removal) eachBudget(pod *corev1.Pod, with func(int)) {
 	for i, b := range r.budgets {
 		if _, known := b.Status.DisruptedPods[pod.Name]; !known && b.Namespace == pod.Namespace &&
-			r.selects[i].Matches(labels.Set(pod.Labels)) {
+			r.selectors[i].Matches(labels.Set(pod.Labels)) {
 			with(i)
 		}
 	}
 }
 
-// count enters in the budgets that a pod goes, or stays after all.
-func (r *removal) count(m move) {
+// record updates the budgets if a move evicts a pod, or takes an eviction back.
+func (r *removal) record(m move) {
 	uid := m.pod.GetPod().UID
 	if r.victims[uid] == nil {
 		return
 	}
-	r.gone[uid] = m.taken
+	r.evicted[uid] = m.taken
 	r.eachBudget(m.pod.GetPod(), func(i int) {
 		b := *r.budgets[i] // that of the informer stays as it is
 		if m.taken {
@@ -192,8 +193,8 @@ func (r *removal) count(m move) {
 	})
 }
 
-// taken are the pods that moves take off their nodes.
-func taken(moves []move) []*corev1.Pod {
+// evictedPods are the pods that moves remove from their nodes.
+func evictedPods(moves []move) []*corev1.Pod {
 	var out []*corev1.Pod
 	for _, m := range moves {
 		if m.taken {
@@ -203,30 +204,30 @@ func taken(moves []move) []*corev1.Pod {
 	return out
 }
 
-// eviction is who must go for one pod of a class on a node, nobody where there is room.
+// eviction is the result of kube-scheduler's search on one node for one pod of a class.
 type eviction struct {
-	lost  *extenderv1.Victims // nil where nobody's leaving makes room
-	clock int                 // the simulation's when that was found out
+	cost  *extenderv1.Victims // the pods to evict; empty if the pod fits without, nil if it fits in no case
+	clock int                 // the simulation's clock at the search
 }
 
-// shortlist is the nodes of a domain on which a class was tried with evictions. Of a large domain that is a part, as
-// kube-scheduler has it: more nodes are tried when too few are left.
+// shortlist is the nodes of a domain that were searched for a class. As in kube-scheduler, that is only a part of a
+// large domain. More nodes are searched if too few of them are candidates.
 type shortlist struct {
 	tried  []int
-	offset int // of the first of the domain's nodes that was tried
+	offset int // the position in the domain of the first of them
 }
 
-// makeRoom puts a pod on the node where least is lost, and takes those off who must go; -1 where no node is left.
+// makeRoom places a pod on the best node and evicts the pods that are in the way. It returns -1 if no node takes it.
 func (sim *simulation) makeRoom(ctx context.Context, c *class, pod *corev1.Pod) (int, error) {
 	if c.refusal != nil {
 		return -1, nil
 	}
 	for again := false; ; {
-		node, err := sim.cheapest(ctx, c)
+		node, err := sim.bestNode(ctx, c)
 		if err != nil {
 			return -1, err
 		}
-		if node < 0 && c.coupled && !again { // what was placed may have opened up a node
+		if node < 0 && c.coupled && !again { // the pods placed since may have made another node possible
 			again = true
 			clear(c.evictions)
 			continue
@@ -236,22 +237,23 @@ func (sim *simulation) makeRoom(ctx context.Context, c *class, pod *corev1.Pod) 
 		}
 		e := c.evictions[node]
 		if e.clock == sim.clock {
-			return node, sim.evictFor(ctx, c, pod, node)
+			return node, sim.evictAndPlace(ctx, c, pod, node)
 		}
-		before := e.lost
+		before := e.cost
 		if err := sim.findEviction(ctx, c, node, e); err != nil {
 			return -1, err
 		}
-		if e.lost != nil && slices.Equal(before.Pods, e.lost.Pods) &&
-			before.NumPDBViolations == e.lost.NumPDBViolations {
-			return node, sim.evictFor(ctx, c, pod, node) // it is still the best, and another draw would be among equals
+		if e.cost != nil && slices.Equal(before.Pods, e.cost.Pods) &&
+			before.NumPDBViolations == e.cost.NumPDBViolations {
+			// The choice holds. To choose again would draw lots among equal nodes.
+			return node, sim.evictAndPlace(ctx, c, pod, node)
 		}
 	}
 }
 
-// evictFor takes those off who must go for a pod on a node, and puts it there.
-func (sim *simulation) evictFor(ctx context.Context, c *class, pod *corev1.Pod, node int) error {
-	for _, p := range c.evictions[node].lost.Pods {
+// evictAndPlace removes the pods that are in the way on a node, and places a pod there.
+func (sim *simulation) evictAndPlace(ctx context.Context, c *class, pod *corev1.Pod, node int) error {
+	for _, p := range c.evictions[node].cost.Pods {
 		v := sim.removal.victims[p.UID]
 		if err := sim.move(ctx, move{pod: v.info, node: v.node, taken: true}); err != nil {
 			return err
@@ -260,9 +262,9 @@ func (sim *simulation) evictFor(ctx context.Context, c *class, pod *corev1.Pod, 
 	return sim.put(ctx, c, pod, node)
 }
 
-// cheapest is the node on which a class loses least, by kube-scheduler's choice among as many as it would try; -1 where
-// no node takes the class.
-func (sim *simulation) cheapest(ctx context.Context, c *class) (int, error) {
+// bestNode returns the node that kube-scheduler would choose, among as many candidates as it would search for. It
+// returns -1 if no node takes the class.
+func (sim *simulation) bestNode(ctx context.Context, c *class) (int, error) {
 	nodes := sim.domain.nodes
 	list := c.tried[sim.domain]
 	offset, enough := sim.removal.ranker.GetOffsetAndNumCandidates(int32(len(nodes)))
@@ -278,12 +280,12 @@ func (sim *simulation) cheapest(ctx context.Context, c *class) (int, error) {
 		harmless := false
 		for _, i := range list.tried {
 			switch e := c.evictions[i]; {
-			case e.lost == nil:
-			case len(e.lost.Pods) == 0:
+			case e.cost == nil:
+			case len(e.cost.Pods) == 0:
 				return i, nil
 			default:
-				candidates = append(candidates, candidate{strconv.Itoa(i), e.lost})
-				harmless = harmless || e.lost.NumPDBViolations == 0
+				candidates = append(candidates, candidate{strconv.Itoa(i), e.cost})
+				harmless = harmless || e.cost.NumPDBViolations == 0
 			}
 		}
 		from := len(list.tried)
@@ -296,21 +298,21 @@ func (sim *simulation) cheapest(ctx context.Context, c *class) (int, error) {
 	}
 }
 
-// choose is the number that the best of some candidates has as its name, -1 where there are none.
+// choose returns the number in the name of the best candidate, or -1 if there are no candidates.
 func (r *removal) choose(ctx context.Context, candidates []preemption.Candidate) int {
 	if len(candidates) == 0 {
 		return -1
 	}
-	i, _ := strconv.Atoi(r.best(ctx, candidates).Name()) // all are numbers
+	i, _ := strconv.Atoi(r.chooseCandidate(ctx, candidates).Name()) // all are numbers
 	return i
 }
 
-// best is the candidate that kube-scheduler chooses.
-func (r *removal) best(ctx context.Context, candidates []preemption.Candidate) preemption.Candidate {
+// chooseCandidate returns the candidate that kube-scheduler chooses.
+func (r *removal) chooseCandidate(ctx context.Context, candidates []preemption.Candidate) preemption.Candidate {
 	return r.ranker.Evaluator.SelectCandidate(ctx, candidates)
 }
 
-// findEvictions finds out who must go for a class on those of some nodes of which it is not known.
+// findEvictions searches those of some nodes whose result is not known.
 func (sim *simulation) findEvictions(ctx context.Context, c *class, of []int) error {
 	var nodes []int
 	for _, i := range of {
@@ -331,12 +333,12 @@ func (sim *simulation) findEvictions(ctx context.Context, c *class, of []int) er
 	return context.Cause(ctx)
 }
 
-// findEviction finds out who must go for a pod of a class on a node.
+// findEviction searches one node for a class.
 func (sim *simulation) findEviction(ctx context.Context, c *class, node int, e *eviction) error {
 	*e = eviction{clock: sim.clock}
 	n := sim.nodes[node]
 	if status := sim.takes(ctx, c, node); status.IsSuccess() || !status.IsRejected() {
-		e.lost = &extenderv1.Victims{}
+		e.cost = &extenderv1.Victims{}
 		return status.AsError()
 	}
 	if c.allowed != nil && !c.allowed.Has(n.Node().Name) {
@@ -344,7 +346,7 @@ func (sim *simulation) findEviction(ctx context.Context, c *class, node int, e *
 	}
 	r := sim.removal
 	var candidates []preemption.Candidate
-	for i, ranker := range []*defaultpreemption.DefaultPreemption{&r.ranker, &r.sparing} {
+	for i, ranker := range []*defaultpreemption.DefaultPreemption{&r.ranker, &r.withoutGangs} {
 		pods, _, status := ranker.SelectVictimsOnNode(ctx, c.state.Clone(), c.pod, n.Snapshot(), r.budgets)
 		if !status.IsSuccess() {
 			if !status.IsRejected() {
@@ -352,24 +354,24 @@ func (sim *simulation) findEviction(ctx context.Context, c *class, node int, e *
 			}
 			continue
 		}
-		if len(pods) == 0 { // a nomination has gone since, and there is room
-			e.lost = &extenderv1.Victims{}
+		if len(pods) == 0 { // it fits: a nomination was dropped meanwhile
+			e.cost = &extenderv1.Victims{}
 			return nil
 		}
-		candidates = append(candidates, candidate{strconv.Itoa(i), r.lost(pods)})
-		if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return len(r.company(p)) > 0 }) {
+		candidates = append(candidates, candidate{strconv.Itoa(i), r.costOf(pods)})
+		if !slices.ContainsFunc(pods, func(p *corev1.Pod) bool { return len(r.companionsOf(p)) > 0 }) {
 			candidates = candidates[len(candidates)-1:]
-			break // nobody goes along
+			break
 		}
 	}
 	if len(candidates) > 0 {
-		e.lost = r.best(ctx, candidates).Victims()
+		e.cost = r.chooseCandidate(ctx, candidates).Victims()
 	}
 	return nil
 }
 
-// bare is a node without those of its pods that may go. Without a removal nobody may.
-func (r *removal) bare(n fwk.NodeInfo) fwk.NodeInfo {
+// withoutVictims is a node without the pods that may be evicted. Without a removal it is the node itself.
+func (r *removal) withoutVictims(n fwk.NodeInfo) fwk.NodeInfo {
 	if r == nil {
 		return n
 	}
@@ -396,13 +398,13 @@ func (p preemptor) Pods() map[string]*corev1.Pod { return map[string]*corev1.Pod
 func (p preemptor) Priority() int32              { return corev1helpers.PodPriority(p.pod) }
 func (p preemptor) Type() string                 { return "pod" }
 
-// candidate is a node, or another place, for a preemptor, and what is lost there.
+// candidate is a node, a domain or a choice of victims, with what it costs.
 type candidate struct {
 	name string
-	lost *extenderv1.Victims
+	cost *extenderv1.Victims
 }
 
 var _ preemption.Candidate = candidate{}
 
-func (c candidate) Victims() *extenderv1.Victims { return c.lost }
+func (c candidate) Victims() *extenderv1.Victims { return c.cost }
 func (c candidate) Name() string                 { return c.name }

@@ -105,7 +105,7 @@ func elsewhere(volumes []corev1.Volume) []corev1.Volume {
 
 // class is the class of a pod, prepared when its first pod is met.
 func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
-	if c := sim.kinds[pod]; c != nil && (!c.claims || c.as == sim.devices.changes) {
+	if c := sim.kinds[pod]; c != nil && !c.claims {
 		return c, nil
 	}
 	if sim.last != nil && !sim.last.claims && alike(pod, sim.last.pod, sim.overlooked) {
@@ -116,11 +116,11 @@ func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, erro
 	if err != nil {
 		return nil, err
 	}
-	c, before := sim.classes[key], sim.classes[key]
-	if before != nil && before.claims && before.full(sim.domain) { // and so it is for this pod
-		return before, nil
-	}
-	if c == nil || c.claims {
+	c := sim.classes[key]
+	// The state of a class with claims reserves devices for its own pod only, and is outdated after any reservation.
+	stale := c != nil && c.claims && (c.pod != pod || c.as != sim.devices.changes)
+	if c == nil || stale && !c.full(sim.domain) {
+		before := c
 		if c, err = sim.newClass(ctx, pod); err != nil {
 			return nil, err
 		}

@@ -124,7 +124,8 @@ func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, erro
 		if c, err = sim.newClass(ctx, pod); err != nil {
 			return nil, err
 		}
-		if before != nil && c.refusal == nil { // nodes that are full for one pod are full for the next
+		// Nodes that are full for one pod are full for the next. A refused class has looked at none.
+		if before != nil && before.refusal == nil && c.refusal == nil {
 			c.within = before.within
 		}
 		sim.classes[key] = c

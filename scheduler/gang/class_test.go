@@ -3,8 +3,10 @@ package gang
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 )
 
@@ -34,5 +36,20 @@ func TestDryRunDevicesOfGroup(t *testing.T) {
 				t.Errorf("want %q, got %q", want, got)
 			}
 		})
+	}
+}
+
+// TestRefusedClaim: a claim that is being deleted keeps its own pod from a place, not others with an equal claim.
+func TestRefusedClaim(t *testing.T) {
+	gang := workers("g", 2, 1, 0, claiming)
+	deleted := generate(gang[0], 1)
+	deleted.DeletionTimestamp, deleted.Finalizers = &metav1.Time{Time: time.Now()}, []string{"example.com/wait"}
+	g := newPlugin(t, []*corev1.Node{machine("x", 0)}, nil, deviceClasses(), devices("x", 8), deleted,
+		generate(gang[1], 1))
+	for _, p := range gang {
+		g.shared.seen(nil, p)
+	}
+	if got := placed(t, g, gang); got != "g-1 on x" {
+		t.Errorf("there are devices for g-1: %s", got)
 	}
 }

@@ -124,9 +124,9 @@ func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, erro
 		if c, err = sim.newClass(ctx, pod); err != nil {
 			return nil, err
 		}
-		// Nodes that are full for one pod are full for the next. A refused class has looked at none.
+		// Pods with equal claims share what is known of each node. A refused class has looked at none.
 		if before != nil && before.refusal == nil && c.refusal == nil {
-			c.within = before.within
+			c.within, c.evictions = before.within, before.evictions
 		}
 		sim.classes[key] = c
 	}
@@ -143,11 +143,8 @@ func (c *class) full(d *domain) bool {
 // key tells the classes of pods apart.
 func (sim *simulation) key(pod *corev1.Pod) (string, error) {
 	text, err := shape(pod, sim.overlooked)
-	switch {
-	case err != nil, !sim.devices.needed(pod):
+	if err != nil || !sim.devices.needed(pod) {
 		return text, err
-	case sim.removal != nil: // each is asked about its victims
-		return text + string(pod.UID), nil
 	}
 	return text + sim.devices.key(pod), nil
 }

@@ -39,3 +39,31 @@ func BenchmarkDryRunDevices(b *testing.B) {
 		})
 	}
 }
+
+// BenchmarkPreemptDevices finds nobody to evict for a gang that lacks devices only: evictions would free all else.
+func BenchmarkPreemptDevices(b *testing.B) {
+	objects := []runtime.Object{deviceClasses()}
+	var nodes []*corev1.Node
+	var running []*corev1.Pod
+	for i := range 500 {
+		name := fmt.Sprintf("n-%d", i)
+		nodes = append(nodes, machine(name, 8))
+		objects = append(objects, devices(name, 4))
+		for k := range 4 {
+			running = append(running, worker(fmt.Sprintf("r-%d-%d", i, k), "", 0, 2, name, 1))
+		}
+	}
+	gang := workers("g", 64, 64, 1, claiming)
+	for _, p := range gang {
+		objects = append(objects, generate(p, 8))
+	}
+	g := newPlugin(b, nodes, running, objects...)
+	for _, p := range gang {
+		g.shared.seen(nil, p)
+	}
+	for b.Loop() {
+		if got := evicted(b, g, gang[0]); got != "-" {
+			b.Fatalf("evicted %s", got)
+		}
+	}
+}

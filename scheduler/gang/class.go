@@ -106,7 +106,7 @@ func elsewhere(volumes []corev1.Volume) []corev1.Volume {
 
 // class is the class of a pod, prepared when its first pod is met.
 func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, error) {
-	if c := sim.kinds[pod]; c != nil && (!c.claims || c.as == sim.devices.changes) {
+	if c := sim.kinds[pod]; c != nil && !c.claims {
 		return c, nil
 	}
 	if sim.last != nil && !sim.last.claims && alike(pod, sim.last.pod, sim.overlooked) {
@@ -117,16 +117,17 @@ func (sim *simulation) class(ctx context.Context, pod *corev1.Pod) (*class, erro
 	if err != nil {
 		return nil, err
 	}
-	c, before := sim.classes[key], sim.classes[key]
-	if before != nil && before.claims && before.full(sim.domain) { // and so it is for this pod
-		return before, nil
-	}
-	if c == nil || c.claims {
+	c := sim.classes[key]
+	// The state of a class with claims reserves devices for its own pod only, and is outdated after any reservation.
+	stale := c != nil && c.claims && (c.pod != pod || c.as != sim.devices.changes)
+	if c == nil || stale && !c.full(sim.domain) {
+		before := c
 		if c, err = sim.newClass(ctx, pod); err != nil {
 			return nil, err
 		}
-		if before != nil && c.refusal == nil { // nodes that are full for one pod are full for the next
-			c.within = before.within
+		// Pods with equal claims share what is known of each node. A refused class has looked at none.
+		if before != nil && before.refusal == nil && c.refusal == nil {
+			c.within, c.evictions, c.tried = before.within, before.evictions, before.tried
 		}
 		sim.classes[key] = c
 	}
@@ -143,11 +144,8 @@ func (c *class) full(d *domain) bool {
 // key tells the classes of pods apart.
 func (sim *simulation) key(pod *corev1.Pod) (string, error) {
 	text, err := shape(pod, sim.overlooked)
-	switch {
-	case err != nil, !sim.devices.needed(pod):
+	if err != nil || !sim.devices.needed(pod) {
 		return text, err
-	case sim.removal != nil: // each is asked about its victims
-		return text + string(pod.UID), nil
 	}
 	return text + sim.devices.key(pod), nil
 }

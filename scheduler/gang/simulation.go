@@ -253,7 +253,7 @@ type queue struct {
 	company []*corev1.Pod // that would gather with them
 	tried   int           // pods that were placed, or found no place
 	placed  int
-	failed  *corev1.Pod    // the first of the kind that found no place
+	failed  *corev1.Pod    // that found no place: the first of its kind, or with claims the pod itself
 	reasons map[string]int // and why
 }
 
@@ -347,8 +347,11 @@ func (sim *simulation) placeNext(ctx context.Context, p *plan, q *queue) (bool, 
 			return true, nil
 		}
 		if q.failed == nil {
-			i := slices.IndexFunc(q.pods, func(p *corev1.Pod) bool { return sim.kinds[p] == c })
-			q.failed = q.pods[i]
+			q.failed = pod
+			ofKind := func(p *corev1.Pod) bool { return sim.kinds[p] == c }
+			if i := slices.IndexFunc(q.pods, ofKind); i >= 0 && !c.claims { // which stays the same as room appears
+				q.failed = q.pods[i]
+			}
 			if f := c.within[sim.domain]; f != nil {
 				q.reasons = f.reasons
 			}

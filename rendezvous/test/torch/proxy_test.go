@@ -94,6 +94,7 @@ func TestProxyOutOfReach(t *testing.T) {
 	var runs []*run
 	for _, v := range versions {
 		r, _ := networkRun(t, v, "2:3")
+		r.conf += ",read_timeout=3600" // without its store for longer than that an agent of torch 1.13 ends
 		r.start(proxied)
 		r.start(proxied)
 		r.await("a world of two agents")

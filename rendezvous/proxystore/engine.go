@@ -55,7 +55,8 @@ type Options struct {
 	// Silence is the time after which a silent node is evicted from the run; 0 disables eviction. MinNodes is the
 	// smallest number of nodes in a world. Stop ends the workers on this node. It is called if they still run Grace
 	// after the eviction of another node; a Grace of 0 disables that. Restart starts the agent anew. It is called if
-	// the agent is still in the old round after three times Grace, not counting the time that the etcd was away.
+	// the agent's round has lost a node, or the agent was evicted, and it has not asked for the state for three times
+	// Grace, not counting the time that the etcd was away.
 	Silence  time.Duration
 	MinNodes int
 	Grace    time.Duration
@@ -213,6 +214,7 @@ func (e *Engine) Do(c tcpstore.Client, q tcpstore.Request) error {
 			return refuse("length", "%s with a value of %d bytes: an etcd takes %d", q.Op, len(v), mostValue)
 		}
 	}
+	e.watcher.recordRequest(c, q)
 	if e.watcher.closesStopped(q) {
 		c.Send(tcpstore.Reply{}.Value(q.Values[1]))
 		return nil

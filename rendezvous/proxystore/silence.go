@@ -58,7 +58,6 @@ type watcher struct {
 	read      *membership
 	lostRound int64     // the latest round that has lost a node
 	lostSince time.Time // when this engine noticed it
-	lostTicks int       // since then
 }
 
 // ownNode is the node of an agent that is a client of this engine.
@@ -66,6 +65,7 @@ type ownNode struct {
 	name   string
 	node   *pyObject
 	joined bool // it took part in the last state that its agent wrote
+	quiet  int  // ticks since its agent has asked for the state
 }
 
 // nodeKey is the key of a node at the latest tick.
@@ -173,6 +173,15 @@ func (w *watcher) leave(c tcpstore.Client) {
 	}
 }
 
+// countQuietTicks adds a tick for each agent, until it asks for the state.
+func (w *watcher) countQuietTicks() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, o := range w.own {
+		o.quiet++
+	}
+}
+
 // nodes returns the nodes of this engine's agents, and those of agents that have ended.
 func (w *watcher) nodes() (own []ownNode, ended map[string]bool) {
 	w.mu.Lock()
@@ -218,6 +227,7 @@ func (w *watcher) tick(ctx context.Context) error {
 	if err := w.countSilentTicks(ctx); err != nil {
 		return err
 	}
+	w.countQuietTicks()
 	if w.read == nil || w.read.closed() { // which evicts nobody, so that these keys would stay
 		var keys []clientv3.Op
 		for name := range ended {
@@ -234,6 +244,7 @@ func (w *watcher) tick(ctx context.Context) error {
 		return err
 	}
 	w.stopWorkers(own)
+	w.restartStuck(own)
 	return w.rejoin(ctx, own, lease)
 }
 
@@ -409,20 +420,49 @@ func (w *watcher) stopWorkers(own []ownNode) {
 		return
 	}
 	if w.lostRound != w.read.round() {
-		w.lostRound, w.lostSince, w.lostTicks = w.read.round(), time.Now(), 0
+		w.lostRound, w.lostSince = w.read.round(), time.Now()
 	}
-	w.lostTicks++
 	takingPart := names(w.read.participants.keys)
 	for _, o := range own {
 		if slices.Contains(takingPart, o.name) && time.Since(w.lostSince) >= w.e.options.Grace {
 			w.e.options.Stop()
-			// Its workers have ended, and it still does not join the next round: it waits for what the lost node should
-			// have written, its rank's number, for up to ten minutes. It answers to nothing else.
-			if time.Duration(w.lostTicks)*w.e.options.Silence/silentTicks >= 3*w.e.options.Grace {
-				w.e.options.Restart()
-			}
 			return
 		}
+	}
+}
+
+// restartStuck starts agents anew that do not ask for the state any more although their round has lost a node, or they
+// were evicted. Before agents start workers they read each other's ranks from the store, and wait there for a node that
+// was lost at that moment, for up to ten minutes. An agent that is evicted meanwhile would keep the others from training:
+// whenever it is in the wait list, they form a round, and it does not join.
+func (w *watcher) restartStuck(own []ownNode) {
+	if w.read == nil || w.e.options.Restart == nil || w.e.options.Grace <= 0 {
+		return
+	}
+	takingPart := names(w.read.participants.keys)
+	for _, o := range own {
+		lost := !w.read.has(o.name) || w.read.hasPlaceholder() && slices.Contains(takingPart, o.name)
+		if lost && w.quietFor(o) >= 3*w.e.options.Grace {
+			w.e.options.Restart()
+			return
+		}
+	}
+}
+
+// quietFor returns how long an agent has not asked for the state, counting only ticks that reached the etcd.
+func (w *watcher) quietFor(o ownNode) time.Duration {
+	return time.Duration(o.quiet) * w.e.options.Silence / silentTicks
+}
+
+// recordRequest records that an agent asks for the state.
+func (w *watcher) recordRequest(c tcpstore.Client, q tcpstore.Request) {
+	if w.off || len(q.Keys) == 0 || q.Keys[0] != w.state {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o := w.own[c]; o != nil {
+		o.quiet = 0
 	}
 }
 
@@ -449,7 +489,7 @@ func (w *watcher) rejoin(ctx context.Context, own []ownNode, lease clientv3.Leas
 		if node, is := w.read.stale(o.name, time.Now().Add(heartbeatLifetime/2)); is && w.read.complete() {
 			refreshed = w.read.setHeartbeat(node, time.Now().Add(heartbeatLifetime)) || refreshed
 		}
-		if !w.read.has(o.name) {
+		if grace := w.e.options.Grace; !w.read.has(o.name) && (grace <= 0 || w.quietFor(o) < grace) {
 			if !w.read.addToWaitList(o.node, time.Now()) {
 				w.warnOnce("form", "others have evicted this node, and it cannot join: the state has no heartbeats",
 					"node", o.name)

@@ -2,6 +2,7 @@ package proxystore
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -463,4 +464,33 @@ func TestOvertakenRound(t *testing.T) {
 		m.fields.set("complete", false)
 	})
 	until(t, func() bool { return slices.ContainsFunc(a.state().waiting.items, a.id) })
+}
+
+// TestStuckAgent: an agent that asks for nothing is started anew if its round has lost a node or it was evicted itself,
+// and is not put back into the wait list meanwhile. Any other is left alone.
+func TestStuckAgent(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		evicted   string // "" for nobody
+		quiet     int
+		restarted bool
+	}{
+		"a whole round":                  {"", 100, false},
+		"a round that has lost a node":   {nodeB, 100, true},
+		"the same, and the agent asks":   {nodeB, 1, false},
+		"an agent that was evicted":      {nodeA, 100, true},
+		"one that was evicted, and asks": {nodeA, 1, false},
+	} {
+		restarted := false
+		w := newWatcher(&Engine{options: Options{
+			Silence: 8 * time.Second, Grace: 10 * time.Second, Restart: func() { restarted = true },
+			Log: slog.New(slog.DiscardHandler),
+		}}, "/")
+		w.read = state(t, "2.6")
+		if c.evicted != "" {
+			w.read.evict(map[string]bool{c.evicted: true})
+		}
+		w.restartStuck([]ownNode{{name: nodeA, joined: true, quiet: c.quiet}})
+		equal(t, name+": started anew", restarted, c.restarted)
+	}
 }

@@ -50,7 +50,11 @@ func TestSharedStores(t *testing.T) {
 			namespace + "}\nspec:\n  image: a/b:1\n  command: [python, t.py]\n  workers: {replicas: 2}\n" +
 			"  images: {rendezvous: 'a/tegen-rendezvous:1'}\n" +
 			password +
-			"  rendezvous: {" + strings.ReplaceAll(rendezvous, "NAME", name) + "endpoint: '" + endpoint + "'}\n"
+			"  rendezvous: {" + strings.TrimSuffix(strings.ReplaceAll(rendezvous, "NAME", name)+"endpoint: '"+endpoint+
+			"'", "endpoint: ''") + "}\n"
+	}
+	before := func(address, more string) string {
+		return "proxy: true, store: companion, companion: {etcd: {endpoints: ['http://" + address + "']" + more + "}}, "
 	}
 	const shared = "tegen-rendezvous.tegen-rendezvous.svc"
 	for _, c := range []struct {
@@ -69,6 +73,10 @@ func TestSharedStores(t *testing.T) {
 		{"other", shared + ":2379", shared + ":29400", etcd, false},
 		{"other", "etcd.example.org:2379", "etcd.example.com:2379", etcd, false},
 		{"other", "etcd.example.org:2379", "etcd.example.org:2379", user, false}, // whose rights the etcd knows
+		// Companions before one etcd, with which whoever is a client of one may write to the runs of the other.
+		{"other", "", "", before("etcd.example.org:2379", ""), true},
+		{"ml", "", "", before("etcd.example.org:2379", ""), false},
+		{"other", "", "", before("etcd.example.org:2379", ", user: NAME, password: {name: s, key: k}"), false},
 		// Agents of backend etcd do not log in.
 		{"other", "etcd.example.org:2379", "etcd.example.org:2379", etcd + "conf: {user: NAME}, ", true},
 	} {
@@ -87,7 +95,7 @@ func TestSharedStores(t *testing.T) {
 			continue
 		}
 		for _, part := range []string{
-			"jobs.yaml:19:", "spec.rendezvous.endpoint: ", c.second, "job ml/first", "code execution", "companion",
+			"jobs.yaml:19:", "spec.rendezvous.", c.second, "job ml/first", "code execution", "companion",
 		} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: no %q in %v", c.second, part, err)

@@ -124,22 +124,53 @@ func (r *validation) etcd() {
 	}
 }
 
-// storeOf is the external store of a job to which whoever reaches it may write: its endpoint, by the full name of a
-// Service. "" if there is none, or if proxies log in to its etcd.
-func storeOf(j *Job) string {
+// store is where the runs of a job are kept, if whoever reaches it may write to all of them.
+type store struct {
+	path, text, address string // the field, its text, and the address with the full name of a Service
+}
+
+// storesOf returns the external store of a job, or the etcd of its companion, by each address. There are none if the
+// etcd knows the rights of its clients: proxies or the companion log in, or the companion has a certificate for it.
+func storesOf(j *Job) (out []store) {
 	z := &j.Spec.Rendezvous
-	if z.Store != StoreExternal || j.Spec.WithoutRendezvous() || j.Spec.Proxied() && z.Conf["user"] != "" {
-		return ""
+	switch e := z.Companion.Etcd; {
+	case j.Spec.WithoutRendezvous():
+	case z.Store == StoreExternal && (!j.Spec.Proxied() || z.Conf["user"] == ""):
+		out = []store{{"spec.rendezvous.endpoint", z.Endpoint, ""}}
+	case z.Store == StoreCompanion && e != nil && e.User == "" && e.TLS == nil:
+		for _, endpoint := range e.Endpoints {
+			out = append(out, store{"spec.rendezvous.companion.etcd.endpoints", endpoint, ""})
+		}
 	}
-	host, port, _ := strings.Cut(z.Endpoint, ":")
-	parts := strings.Split(strings.ToLower(host), ".")
-	switch {
-	case len(parts) == 1:
-		parts = append(parts, j.Metadata.Namespace)
-	case len(parts) > 2 && parts[2] == "svc":
-		parts = parts[:2]
+	for i, s := range out {
+		host, port, _ := strings.Cut(s.text[strings.LastIndex(s.text, "/")+1:], ":")
+		parts := strings.Split(strings.ToLower(host), ".")
+		switch {
+		case len(parts) == 1:
+			parts = append(parts, j.Metadata.Namespace)
+		case len(parts) > 2 && parts[2] == "svc":
+			parts = parts[:2]
+		}
+		out[i].address = strings.Join(parts, ".") + ":" + port
 	}
-	return strings.Join(parts, ".") + ":" + port
+	return out
+}
+
+// sharedStores is the mistake that a job has its runs in the store of an earlier job of another namespace.
+func sharedStores(jobs []loaded, roots []*structural.Node, i int, stores map[string]int) Errors {
+	for _, s := range storesOf(jobs[i].job) {
+		first, ok := stores[s.address]
+		if !ok {
+			stores[s.address], first = i, i
+		}
+		if other := jobs[first].job.Metadata; other.Namespace != jobs[i].job.Metadata.Namespace {
+			return Errors{roots[i].Errorf(s.path, "duplicate",
+				"%s is also the store of the rendezvous of job %s/%s, in another namespace. Access to a rendezvous is "+
+					"code execution in the workers of all its jobs. Use a companion with a volume, or one store for "+
+					"each namespace", s.text, other.Namespace, other.Name)}
+		}
+	}
+	return nil
 }
 
 // clashes are mistakes between jobs: two of one name, two that would meet in one rendezvous, or two of different
@@ -160,18 +191,8 @@ func clashes(jobs []loaded, roots []*structural.Node) Errors {
 			continue
 		}
 		names[m.Namespace+"/"+m.Name] = i
-		if store := storeOf(l.job); store != "" && !l.invalid.touch("rendezvous") {
-			first, ok := stores[store]
-			if !ok {
-				stores[store], first = i, i
-			}
-			if other := jobs[first].job.Metadata; other.Namespace != m.Namespace {
-				errs = append(errs, roots[i].Errorf("spec.rendezvous.endpoint", "duplicate",
-					"%s is also the rendezvous of job %s/%s, in another namespace. Access to a rendezvous is code "+
-						"execution in the workers of all its jobs. Use store: companion, or one store for each "+
-						"namespace", l.job.Spec.Rendezvous.Endpoint, other.Namespace, other.Name))
-				continue
-			}
+		if !l.invalid.touch("rendezvous") {
+			errs = append(errs, sharedStores(jobs, roots, i, stores)...)
 		}
 		id := l.job.Spec.Rendezvous.ID
 		if id == "" || l.invalid.touch("rendezvous.id") {

@@ -80,34 +80,55 @@ func (n *Network) opens(port int32) bool {
 	return slices.ContainsFunc(n.AllowTo, func(p Peer) bool { return p.CIDR != "" && slices.Contains(p.Ports, port) })
 }
 
-// openStore is the note on a store that nothing but a NetworkPolicy keeps others from, where the job has none: "" for
-// any other. Of pods on their node's network no policy holds.
-func openStore(s *Spec) string {
-	z, t, port := &s.Rendezvous, rowOf(s), int32(names.C10dPort)
-	open := map[string]string{StoreWorker: "worker 0", StoreCompanion: "the companion", StoreEtcd: "the etcd"}[z.Store]
-	guarded := s.Network.Policy && (!s.Network.Host || z.Store != StoreWorker)
+// openStore is the store of a job without users or certificates, which a NetworkPolicy alone can guard, and its port.
+// It is "" if there is none.
+func openStore(s *Spec) (who string, port int32) {
+	z, t := &s.Rendezvous, rowOf(s)
+	who = map[string]string{StoreWorker: "worker 0", StoreCompanion: "the companion", StoreEtcd: "the etcd"}[z.Store]
 	encrypted := z.Store == StoreCompanion && s.Proxied() || z.Store == StoreEtcd && z.Etcd.TLS != nil
-	if guarded || encrypted || open == "" || s.WithoutRendezvous() || t == nil || !t.Carries("rendezvous") {
-		return ""
+	if encrypted || s.WithoutRendezvous() || t == nil || !t.Carries("rendezvous") {
+		return "", 0
 	}
+	port = names.C10dPort
 	if z.Store == StoreEtcd || z.Backend != BackendC10d {
 		port = names.EtcdClientPort
 	}
-	field := "policy: false"
-	if s.Network.Policy {
-		field = "host: true"
+	return who, cmp.Or(z.Port, port)
+}
+
+// accessNotes tell of stores that others reach: access to a store is code execution in every worker.
+func accessNotes(s *Spec) (notes []string) {
+	const danger = "Access to it is code execution in every worker, because torch unpickles what it reads there"
+	n := &s.Network
+	who, port := openStore(s)
+	switch {
+	case who == "":
+	case !n.Policy:
+		notes = append(notes, fmt.Sprintf("spec.network: no NetworkPolicy of the job guards the rendezvous, %s on "+
+			"port %d. %s. Remove policy: false, or close the port by other means", who, port, danger))
+	case n.Host && s.Rendezvous.Store == StoreWorker: // no policy holds for pods on their node's network
+		notes = append(notes, fmt.Sprintf("spec.network: no NetworkPolicy of the job guards the rendezvous, %s on "+
+			"port %d. %s. Remove host: true, or close the port by other means", who, port, danger))
+	default:
+		for i, p := range n.AllowFrom {
+			if slices.Contains(p.Ports, port) {
+				notes = append(notes, fmt.Sprintf("spec.network.allowFrom[%d].ports: %d is the port of the "+
+					"rendezvous, %s. %s. Remove the port unless you trust these pods with that", i, port, who, danger))
+			}
+		}
 	}
-	return fmt.Sprintf("no NetworkPolicy of the job guards the rendezvous, %s on port %d. Access to it is code "+
-		"execution in every worker, because torch unpickles what it reads there. Remove %s, or close the port by "+
-		"other means", open, cmp.Or(z.Port, port), field)
+	if n.Host && s.Proxied() {
+		notes = append(notes, "spec.network.host: the store that a proxy serves on 127.0.0.1 is open to all processes "+
+			"on the node's network, also of other pods. "+danger+". Remove host: true, or keep such pods off these "+
+			"nodes")
+	}
+	return notes
 }
 
 // networkNotes tell of a store that others reach, and of an identity whose provider is out of reach.
 func (s *Spec) networkNotes() (notes []string) {
 	n := &s.Network
-	if note := openStore(s); note != "" {
-		notes = append(notes, "spec.network: "+note)
-	}
+	notes = accessNotes(s)
 	if !n.Policy || !n.limits() || s.Identity == nil || s.Identity.IRSA == nil || n.web() {
 		return notes
 	}

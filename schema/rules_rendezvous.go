@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -124,29 +126,80 @@ func (r *validation) etcd() {
 	}
 }
 
-// storeOf is the external store of a job to which whoever reaches it may write: its endpoint, by the full name of a
-// Service. "" if there is none, or if proxies log in to its etcd.
-func storeOf(j *Job) string {
-	z := &j.Spec.Rendezvous
-	if z.Store != StoreExternal || j.Spec.WithoutRendezvous() || j.Spec.Proxied() && z.Conf["user"] != "" {
-		return ""
+// sharedStore is a server outside the job to which the job's workers may write, themselves or by a companion.
+type sharedStore struct {
+	key   string // the same for two jobs that read each other's keys: host:port by the full name of a Service, and user
+	field string
+	text  string // as the author wrote it
+	fix   string
+}
+
+// sharedStores are the external store of a job, or the members of the etcd behind its companion: a companion gives its
+// clients the keys of all jobs in its etcd. A user keeps jobs apart only if proxies use it. Agents of backend etcd do
+// not log in, and a companion of that backend keeps all runs below one key.
+func sharedStores(j *Job) (stores []sharedStore) {
+	z, user := &j.Spec.Rendezvous, ""
+	add := func(field, text, fix string) {
+		key := hostPort(text, j.Metadata.Namespace)
+		if j.Spec.Proxied() && user != "" {
+			key = user + "@" + key
+		}
+		stores = append(stores, sharedStore{key, field, text, fix})
 	}
-	host, port, _ := strings.Cut(z.Endpoint, ":")
+	switch {
+	case j.Spec.WithoutRendezvous():
+	case z.Store == StoreExternal:
+		user = z.Conf["user"]
+		add("spec.rendezvous.endpoint", z.Endpoint, "Use store: companion, or one store for each namespace")
+	case z.Store == StoreCompanion && z.Companion.Etcd != nil:
+		user = z.Companion.Etcd.User
+		fix := "Use companion.storage, or one etcd for each namespace"
+		if j.Spec.Proxied() {
+			fix = "Use companion.storage, one etcd for each namespace, or one etcd user for each"
+		}
+		for i, endpoint := range z.Companion.Etcd.Endpoints {
+			add(fmt.Sprintf("spec.rendezvous.companion.etcd.endpoints[%d]", i), endpoint, fix)
+		}
+	}
+	return stores
+}
+
+// hostPort is the address of a URL or of host:port, with the namespace of a Service.
+func hostPort(endpoint, namespace string) string {
+	if u, err := url.Parse(endpoint); err == nil {
+		endpoint = cmp.Or(u.Host, endpoint)
+	}
+	host, port, _ := strings.Cut(endpoint, ":")
 	parts := strings.Split(strings.ToLower(host), ".")
 	switch {
 	case len(parts) == 1:
-		parts = append(parts, j.Metadata.Namespace)
+		parts = append(parts, namespace)
 	case len(parts) > 2 && parts[2] == "svc":
 		parts = parts[:2]
 	}
 	return strings.Join(parts, ".") + ":" + port
 }
 
+// storeClash refuses a job that shares a store with an earlier one in another namespace. seen has who came first.
+func storeClash(j *Job, root *structural.Node, seen map[string]*Job) Errors {
+	for _, store := range sharedStores(j) {
+		if seen[store.key] == nil {
+			seen[store.key] = j
+		}
+		if first := seen[store.key].Metadata; first.Namespace != j.Metadata.Namespace {
+			return Errors{root.Errorf(store.field, "duplicate",
+				"%s is also the rendezvous of job %s/%s, in another namespace. Access to a rendezvous is code "+
+					"execution in the workers of all its jobs. %s", store.text, first.Namespace, first.Name, store.fix)}
+		}
+	}
+	return nil
+}
+
 // clashes are mistakes between jobs: two of one name, two that would meet in one rendezvous, or two of different
 // namespaces that share a store.
 func clashes(jobs []loaded, roots []*structural.Node) Errors {
 	var errs Errors
-	names, runs, stores := map[string]int{}, map[string]int{}, map[string]int{}
+	names, runs, stores := map[string]int{}, map[string]int{}, map[string]*Job{}
 	for i, l := range jobs {
 		if l.job == nil || l.invalid.touch("metadata") {
 			continue
@@ -160,16 +213,9 @@ func clashes(jobs []loaded, roots []*structural.Node) Errors {
 			continue
 		}
 		names[m.Namespace+"/"+m.Name] = i
-		if store := storeOf(l.job); store != "" && !l.invalid.touch("rendezvous") {
-			first, ok := stores[store]
-			if !ok {
-				stores[store], first = i, i
-			}
-			if other := jobs[first].job.Metadata; other.Namespace != m.Namespace {
-				errs = append(errs, roots[i].Errorf("spec.rendezvous.endpoint", "duplicate",
-					"%s is also the rendezvous of job %s/%s, in another namespace. Access to a rendezvous is code "+
-						"execution in the workers of all its jobs. Use store: companion, or one store for each "+
-						"namespace", l.job.Spec.Rendezvous.Endpoint, other.Namespace, other.Name))
+		if !l.invalid.touch("rendezvous") {
+			if clash := storeClash(l.job, roots[i], stores); clash != nil {
+				errs = append(errs, clash...)
 				continue
 			}
 		}

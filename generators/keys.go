@@ -108,7 +108,11 @@ func keygen(job *schema.Job, maker keyMaker) *batchv1.Job {
 			},
 		}
 	})
-	maps.Copy(j.Labels, queueLabels(job))
+	// In a queue it could wait for the quota of workers that wait for it. A companion is in none, so its Job is not
+	// either. The Job for ssh is: Kueue may manage jobs without a queue, and would never start it.
+	if !mutualTLS(job) {
+		maps.Copy(j.Labels, queueLabels(job))
+	}
 	expect(job, &j.ObjectMeta, j.Spec.Template.Spec)
 	return j
 }

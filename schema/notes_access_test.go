@@ -7,6 +7,7 @@ import (
 
 // TestOpenStoreNotes: a store that only a NetworkPolicy keeps others from is noted where the job has none.
 func TestOpenStoreNotes(t *testing.T) {
+	const host = "network: {host: true}, "
 	const off, image = "network: {policy: false}, ", "images: {rendezvous: 'a/tegen-rendezvous:1'}, "
 	for spec, want := range map[string]string{
 		off:                                 "worker 0 on port 29400",
@@ -16,16 +17,21 @@ func TestOpenStoreNotes(t *testing.T) {
 		off + "rendezvous: {backend: etcd-v2, store: etcd}, ":    "the etcd on port 2379",
 		off + image + "rendezvous: {proxy: true, store: etcd}, ": "the etcd on port 2379",
 		off + "target: pytorchjob, ":                             "worker 0 on port 29400",
-		"network: {host: true}, ":                                "worker 0 on port 29400",
+		host:                                                     "worker 0 on port 29400",
 		"":                                                       "",
 		off + "rendezvous: {backend: etcd-v2, store: etcd, etcd: {tls: {secret: s}}}, ": "",
 		off + image + "rendezvous: {companion: {storage: {size: 1Gi}}}, ":               "",
 		off + "rendezvous: {backend: etcd, store: external, endpoint: 'etcd:2379'}, ":   "",
-		off + "launcher: none, ":          "",
-		off + "framework: horovod, ":      "",
-		"network: {host: true}, " + image: "",
-		"network: {host: true}, " + image + "rendezvous: {companion: {storage: {size: 1Gi}}}, ":         "",
-		"network: {host: true}, rendezvous: {backend: etcd-v2, store: etcd}, images: {etcdV2: a:3.5}, ": "",
+		off + "launcher: none, ":     "",
+		off + "framework: horovod, ": "",
+		// On the network of the node are the stores of torch's processes, and of proxies.
+		host + image: "the training processes",
+		host + image + "rendezvous: {companion: {storage: {size: 1Gi}}}, ":                "127.0.0.1 of its node",
+		host + image + "rendezvous: {proxy: true, store: etcd}, ":                         "127.0.0.1 of its node",
+		host + image + "rendezvous: {proxy: true, store: external, endpoint: 'e:2379'}, ": "127.0.0.1 of its node",
+		host + "rendezvous: {backend: etcd, store: external, endpoint: 'e:2379'}, ":       "the training processes",
+		host + "rendezvous: {backend: etcd-v2, store: etcd}, images: {etcdV2: a:3.5}, ":   "the training processes",
+		host + "launcher: none, ": "",
 	} {
 		var notes []string
 		for _, note := range loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n").Notes() {

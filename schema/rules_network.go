@@ -82,12 +82,12 @@ func (n *Network) opens(port int32) bool {
 
 // openStore is the note on a store that nothing but a NetworkPolicy keeps others from, where the job has none: "" for
 // any other. Of pods on their node's network no policy holds.
-func openStore(s *Spec) string {
-	z, t, port := &s.Rendezvous, rowOf(s), int32(names.C10dPort)
+func (s *Spec) openStore() string {
+	z, port := &s.Rendezvous, int32(names.C10dPort)
 	open := map[string]string{StoreWorker: "worker 0", StoreCompanion: "the companion", StoreEtcd: "the etcd"}[z.Store]
 	guarded := s.Network.Policy && (!s.Network.Host || z.Store != StoreWorker)
 	encrypted := z.Store == StoreCompanion && s.Proxied() || z.Store == StoreEtcd && z.Etcd.TLS != nil
-	if guarded || encrypted || open == "" || s.WithoutRendezvous() || t == nil || !t.Carries("rendezvous") {
+	if guarded || encrypted || open == "" {
 		return ""
 	}
 	if z.Store == StoreEtcd || z.Backend != BackendC10d {
@@ -102,11 +102,34 @@ func openStore(s *Spec) string {
 		"other means", open, cmp.Or(z.Port, port), field)
 }
 
+// hostStore is the note on the stores beside that of the rendezvous that workers open on their node's network: each
+// proxy has one for its torchrun, and torch has one for the processes of a world. Neither has a password.
+func (s *Spec) hostStore() string {
+	switch {
+	case !s.Network.Host:
+		return ""
+	case s.Proxied():
+		return "the store between each proxy and its torchrun listens on 127.0.0.1 of its node, without a password. " +
+			"Every process on that node's network can connect to it, also other pods with hostNetwork. Access to it " +
+			"is code execution in the worker, because torch unpickles what it reads there. Remove host: true, or run " +
+			"no other pods with hostNetwork that you do not trust on these nodes"
+	case s.Rendezvous.Store == StoreWorker: // for which there is a note
+		return ""
+	}
+	return "no NetworkPolicy of the job guards the store that torch opens for the training processes on the node of " +
+		"worker 0. Access to it is code execution in them, because torch unpickles what it reads there. Remove " +
+		"host: true, or close the ports of these nodes by other means"
+}
+
 // networkNotes tell of a store that others reach, and of an identity whose provider is out of reach.
 func (s *Spec) networkNotes() (notes []string) {
 	n := &s.Network
-	if note := openStore(s); note != "" {
-		notes = append(notes, "spec.network: "+note)
+	if t := rowOf(s); t != nil && t.Carries("rendezvous") && !s.WithoutRendezvous() {
+		for _, note := range []string{s.openStore(), s.hostStore()} {
+			if note != "" {
+				notes = append(notes, "spec.network: "+note)
+			}
+		}
 	}
 	if !n.Policy || !n.limits() || s.Identity == nil || s.Identity.IRSA == nil || n.web() {
 		return notes

@@ -24,6 +24,14 @@ func TestOpenStoreNotes(t *testing.T) {
 		off + "rendezvous: {backend: etcd, store: external, endpoint: 'etcd:2379'}, ":   "",
 		off + "launcher: none, ":     "",
 		off + "framework: horovod, ": "",
+		// allowFrom may open the port.
+		"network: {allowFrom: [{namespace: x, ports: [6006, 29400]}]}, ": "spec.network.allowFrom[0].ports: port 29400",
+		"network: {allowFrom: [{namespace: y, ports: [6006]}, {cidr: 10.0.0.0/8, ports: [1234]}]}, " +
+			"rendezvous: {port: 1234}, ": "spec.network.allowFrom[1].ports: port 1234",
+		"network: {allowFrom: [{namespace: x, ports: [29400]}]}, rendezvous: {port: 1234}, ": "",
+		"network: {allowFrom: [{namespace: x, ports: [29400]}]}, " + image:                   "", // of the workers alone
+		"network: {allowFrom: [{namespace: x, ports: [29400]}]}, launcher: none, ":           "",
+
 		// On the network of the node are the stores of torch's processes, and of proxies.
 		host + image: "the training processes",
 		host + image + "rendezvous: {companion: {storage: {size: 1Gi}}}, ":                "127.0.0.1 of its node",

@@ -121,6 +121,22 @@ func (s *Spec) hostStore() string {
 		"host: true, or close the ports of these nodes by other means"
 }
 
+// visitedStores are notes on who else may connect to the store of worker 0: allowFrom is for all workers, by port.
+func (s *Spec) visitedStores() (notes []string) {
+	port := cmp.Or(s.Rendezvous.Port, int32(names.C10dPort))
+	if s.Rendezvous.Store != StoreWorker || !s.Network.Policy || s.Network.Host {
+		return nil
+	}
+	for i, p := range s.Network.AllowFrom {
+		if slices.Contains(p.Ports, port) {
+			notes = append(notes, fmt.Sprintf("spec.network.allowFrom[%d].ports: port %d is that of the rendezvous, "+
+				"which worker 0 serves. Access to it is code execution in every worker, because torch unpickles what "+
+				"it reads there. Remove this port", i, port))
+		}
+	}
+	return notes
+}
+
 // networkNotes tell of a store that others reach, and of an identity whose provider is out of reach.
 func (s *Spec) networkNotes() (notes []string) {
 	n := &s.Network
@@ -130,6 +146,7 @@ func (s *Spec) networkNotes() (notes []string) {
 				notes = append(notes, "spec.network: "+note)
 			}
 		}
+		notes = append(notes, s.visitedStores()...)
 	}
 	if !n.Policy || !n.limits() || s.Identity == nil || s.Identity.IRSA == nil || n.web() {
 		return notes

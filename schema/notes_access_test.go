@@ -29,8 +29,9 @@ func TestOpenStoreNotes(t *testing.T) {
 		"network: {allowFrom: [{namespace: y, ports: [6006]}, {cidr: 10.0.0.0/8, ports: [1234]}]}, " +
 			"rendezvous: {port: 1234}, ": "spec.network.allowFrom[1].ports: port 1234",
 		"network: {allowFrom: [{namespace: x, ports: [29400]}]}, rendezvous: {port: 1234}, ": "",
-		"network: {allowFrom: [{namespace: x, ports: [29400]}]}, " + image:                   "", // of the workers alone
-		"network: {allowFrom: [{namespace: x, ports: [29400]}]}, launcher: none, ":           "",
+		// It opens ports of the workers alone.
+		"network: {allowFrom: [{namespace: x, ports: [29400]}]}, " + image:         "",
+		"network: {allowFrom: [{namespace: x, ports: [29400]}]}, launcher: none, ": "",
 
 		// On the network of the node are the stores of torch's processes, and of proxies.
 		host + image: "the training processes",

@@ -180,7 +180,7 @@ func TestCompanionTLSReadable(t *testing.T) {
 func TestWithoutCompanionTLS(t *testing.T) {
 	for _, rendezvous := range []string{
 		"{}", "{backend: etcd}", "{backend: etcd-v2, companion: {storage: {size: 1Gi}}}",
-		"{proxy: true, store: etcd}", "{proxy: true, store: etcd, etcd: {tls: {secret: members}}}",
+		"{proxy: true, store: etcd, etcd: {tls: {secret: members}}}",
 		"{proxy: true, store: external, endpoint: 'etcd.infra:2379'}",
 	} {
 		objs := objects(load(t, job(rendezvousImage, "rendezvous: "+rendezvous)))

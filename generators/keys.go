@@ -108,7 +108,7 @@ func keygen(job *schema.Job, maker keyMaker) *batchv1.Job {
 			},
 		}
 	})
-	// In a queue it could wait for the quota of workers that wait for it. A companion is in none, so its Job is not
+	// In a queue it could wait for the quota of workers that wait for it. The store is in none, so its Job is not
 	// either. The Job for ssh is: Kueue may manage jobs without a queue, and would never start it.
 	if !mutualTLS(job) {
 		maps.Copy(j.Labels, queueLabels(job))

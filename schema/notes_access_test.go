@@ -15,7 +15,7 @@ func TestOpenStoreNotes(t *testing.T) {
 		off + image:                         "the companion on port 29400",
 		off + image + "rendezvous: {backend: etcd}, ":            "the companion on port 2379",
 		off + "rendezvous: {backend: etcd-v2, store: etcd}, ":    "the etcd on port 2379",
-		off + image + "rendezvous: {proxy: true, store: etcd}, ": "the etcd on port 2379",
+		off + image + "rendezvous: {proxy: true, store: etcd}, ": "",
 		off + "target: pytorchjob, ":                             "worker 0 on port 29400",
 		host:                                                     "worker 0 on port 29400",
 		"":                                                       "",

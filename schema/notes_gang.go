@@ -104,7 +104,7 @@ func (s *Spec) keygenQueueNotes() []string {
 	case !s.MakesKeys():
 		return nil
 	case s.Proxied():
-		return []string{"spec.gang.queue: the Job <job>-keygen and the companion have no queue, so that they do not " +
+		return []string{"spec.gang.queue: the Job <job>-keygen and the rendezvous have no queue, so that they do not " +
 			"wait for the quota of the workers. If Kueue manages jobs without a queue " +
 			"(manageJobsWithoutQueueName), it never starts them, and the workers wait for the certificates: exclude " +
 			"the namespace in its managedJobsNamespaceSelector"}

@@ -39,7 +39,7 @@ func TestKeygenQueueNotes(t *testing.T) {
 	const kueue, image = "gang: {scheduler: kueue, queue: q}, ", "images: {rendezvous: 'a/tegen-rendezvous:1'}, "
 	const companion = image + "rendezvous: {companion: {storage: {size: 1Gi}}}, "
 	for spec, want := range map[string]string{
-		kueue + companion:              "spec.gang.queue: the Job <job>-keygen and the companion have no queue",
+		kueue + companion:              "spec.gang.queue: the Job <job>-keygen and the rendezvous have no queue",
 		kueue + image:                  "",
 		kueue + "framework: horovod, ": "spec.gang.queue: the Job <job>-keygen waits in the workers' queue",
 		kueue + "framework: horovod, ssh: {secret: s}, ": "",

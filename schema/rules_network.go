@@ -86,7 +86,7 @@ func (s *Spec) openStore() string {
 	z, port := &s.Rendezvous, int32(names.C10dPort)
 	open := map[string]string{StoreWorker: "worker 0", StoreCompanion: "the companion", StoreEtcd: "the etcd"}[z.Store]
 	guarded := s.Network.Policy && (!s.Network.Host || z.Store != StoreWorker)
-	encrypted := z.Store == StoreCompanion && s.Proxied() || z.Store == StoreEtcd && z.Etcd.TLS != nil
+	encrypted := s.MakesCertificates() || z.Store == StoreEtcd && z.Etcd.TLS != nil
 	if guarded || encrypted || open == "" {
 		return ""
 	}

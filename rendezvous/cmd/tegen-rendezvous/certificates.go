@@ -98,7 +98,8 @@ func makeCertificates(hosts []string) (map[string][]byte, error) {
 	authority := certificate("ca", x509.ExtKeyUsageAny)
 	authority.IsCA, authority.BasicConstraintsValid, authority.MaxPathLenZero = true, true, true
 	authority.KeyUsage = x509.KeyUsageCertSign
-	server := certificate("server", x509.ExtKeyUsageServerAuth)
+	// Members of an etcd dial each other with it.
+	server := certificate("server", x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			server.IPAddresses = append(server.IPAddresses, ip)
@@ -121,12 +122,12 @@ func makeCertificates(hosts []string) (map[string][]byte, error) {
 }
 
 // certificate is one of ten years. It begins an hour ago, because the clocks of two nodes may differ.
-func certificate(name string, usage x509.ExtKeyUsage) *x509.Certificate {
+func certificate(name string, usage ...x509.ExtKeyUsage) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
 		Subject:   pkix.Name{CommonName: name, Organization: []string{"tegen-rendezvous"}},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: usage,
 	}
 }
 

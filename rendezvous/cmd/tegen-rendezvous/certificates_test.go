@@ -246,9 +246,6 @@ func TestMutualTLS(t *testing.T) {
 		why   string
 	}{
 		"no certificate": {at, nil, "the server requires TLS: give --cacert, --cert and --key"},
-		"another authority, and a path": {
-			"https://" + at + "/", slices.Concat(foreign[:2], words[2:]), "signed by unknown authority",
-		},
 		"the authority alone":          {at, words[:2], "tls: certificate required"},
 		"a certificate of another one": {at, slices.Concat(words[:2], foreign[2:]), "unknown certificate authority"},
 		"another authority":            {at, slices.Concat(foreign[:2], words[2:]), "signed by unknown authority"},

@@ -132,7 +132,7 @@ func checkKeygen(t *testing.T, objs []runtime.Object) {
 		t.Errorf("%s (-want +got):\n%s", makes.Image, diff)
 	}
 	if got := strings.Join(stores.Command, " "); got != "kubectl patch secret "+certificates+" --namespace=ml "+
-		"--type=merge --patch-file=/tegen/home/patch.json" {
+		"--type=json --patch-file=/tegen/home/patch.json" {
 		t.Errorf("it runs %s", got)
 	}
 	for _, v := range spec.Volumes {

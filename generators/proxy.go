@@ -30,7 +30,9 @@ func certificateMaker(job *schema.Job) keyMaker {
 		component, hosts = componentEtcd, append([]string{etcdName(job)}, etcdHosts(job)...)
 	}
 	return keyMaker{
-		component: component,
+		component: component, patch: "json",
+		// The patch is refused if another pod was first. The same pod would try it again, and a new one finds keys.
+		restart: corev1.RestartPolicyNever,
 		container: corev1.Container{
 			Image: job.Spec.Images.Rendezvous,
 			// To which the image's entrypoint is the program.

@@ -28,9 +28,10 @@ client.crt and client.key for the proxies. The key of the authority is not
 written, so that nobody can issue another certificate. They are valid for ten
 years.
 
-patch.json is a merge patch that stores all five in a Kubernetes Secret. If the
-directory that --existing names contains server.key, the patch is empty and
-nothing else is written.`
+patch.json is a JSON patch that stores all five in a Kubernetes Secret without
+data. The API server refuses it if the Secret has data, such as certificates of
+another authority. If the directory that --existing names contains server.key,
+the patch is empty and nothing else is written.`
 
 const certificatesExample = `  tegen-rendezvous certificates /etc/rendezvous --host rendezvous.example
   tegen-rendezvous serve --listen-client= --listen-c10d= --listen-proxies=:29400 \
@@ -71,7 +72,7 @@ func newCertificatesCmd() *cobra.Command {
 func writeCertificates(dir, existing string, hosts []string) error {
 	if existing != "" {
 		if _, err := os.Stat(filepath.Join(existing, "server.key")); err == nil {
-			return os.WriteFile(filepath.Join(dir, "patch.json"), []byte("{}\n"), 0o600)
+			return os.WriteFile(filepath.Join(dir, "patch.json"), []byte("[]\n"), 0o600)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -80,7 +81,14 @@ func writeCertificates(dir, existing string, hosts []string) error {
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"data": files}) // in base64, as a Secret has it
+	type operation struct {
+		Op    string            `json:"op"`
+		Path  string            `json:"path"`
+		Value map[string][]byte `json:"value"` // in base64, as a Secret has it
+	}
+	// To an API server null is what is not there. Without the test the last of two authorities would win, and those who
+	// trust the first would refuse it.
+	patch, err := json.Marshal([]operation{{"test", "/data", nil}, {"add", "/data", files}})
 	if err != nil {
 		return err
 	}

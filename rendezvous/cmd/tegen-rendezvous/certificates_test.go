@@ -61,9 +61,16 @@ func filesIn(t *testing.T, dir string) map[string]string {
 func TestCertificates(t *testing.T) {
 	dir := certificatesIn(t, "--host=meet,meet.ml.svc", "--host=127.0.0.1")
 	files := filesIn(t, dir)
-	var patch struct{ Data map[string]string }
+	var patch []struct {
+		Op, Path string
+		Value    map[string]string
+	}
 	if err := json.Unmarshal([]byte(files["patch.json"]), &patch); err != nil {
 		t.Fatal(err)
+	}
+	if len(patch) != 2 || patch[0].Op+patch[0].Path != "test/data" || patch[0].Value != nil ||
+		patch[1].Op+patch[1].Path != "add/data" { // only if the Secret has none
+		t.Fatalf("the patch: %s", files["patch.json"])
 	}
 	delete(files, "patch.json")
 	encoded, keys := map[string]string{}, 0
@@ -73,7 +80,7 @@ func TestCertificates(t *testing.T) {
 			keys++
 		}
 	}
-	if diff := cmp.Diff(encoded, patch.Data); diff != "" {
+	if diff := cmp.Diff(encoded, patch[1].Value); diff != "" {
 		t.Errorf("the patch (-files +patch):\n%s", diff)
 	}
 	if len(files) != 5 || keys != 2 {
@@ -193,7 +200,7 @@ func TestCertificatesExist(t *testing.T) {
 		t.Errorf("without any, it made %v", filesIn(t, empty))
 	}
 	second := certificatesIn(t, "--host=meet", "--existing="+first)
-	if diff := cmp.Diff(map[string]string{"patch.json": "{}\n"}, filesIn(t, second)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"patch.json": "[]\n"}, filesIn(t, second)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var errs bytes.Buffer

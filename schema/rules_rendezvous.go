@@ -1,9 +1,7 @@
 package schema
 
 import (
-	"cmp"
 	"fmt"
-	"net/url"
 	"strconv"
 	"strings"
 
@@ -166,9 +164,7 @@ func sharedStores(j *Job) (stores []sharedStore) {
 
 // hostPort is the address of a URL or of host:port, with the namespace of a Service.
 func hostPort(endpoint, namespace string) string {
-	if u, err := url.Parse(endpoint); err == nil {
-		endpoint = cmp.Or(u.Host, endpoint)
-	}
+	endpoint = endpoint[strings.LastIndex(endpoint, "/")+1:] // a URL here has no path
 	host, port, _ := strings.Cut(endpoint, ":")
 	parts := strings.Split(strings.ToLower(host), ".")
 	switch {

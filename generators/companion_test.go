@@ -170,7 +170,7 @@ func TestProxy(t *testing.T) {
 	} {
 		for _, target := range []string{"job", "pods"} {
 			objs := objects(load(t, job(append(c.spec, rendezvousImage, "target: "+target,
-				"rendezvous: {proxy: true, store: etcd}")...)))
+				"rendezvous: {proxy: true, store: external, endpoint: 'etcd:2379'}")...)))
 			w := worker(t, objs)
 			if diff := cmp.Diff(c.command, w.Command); diff != "" {
 				t.Errorf("%s: command (-want +got):\n%s", target, diff)

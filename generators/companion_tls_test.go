@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/schema"
 )
 
 const certificates = "resnet-rendezvous-tls"
@@ -131,7 +132,7 @@ func checkKeygen(t *testing.T, objs []runtime.Object) {
 		t.Errorf("%s (-want +got):\n%s", makes.Image, diff)
 	}
 	if got := strings.Join(stores.Command, " "); got != "kubectl patch secret "+certificates+" --namespace=ml "+
-		"--type=merge --patch-file=/tegen/home/patch.json" {
+		"--type=json --patch-file=/tegen/home/patch.json" {
 		t.Errorf("it runs %s", got)
 	}
 	for _, v := range spec.Volumes {
@@ -179,7 +180,7 @@ func TestCompanionTLSReadable(t *testing.T) {
 func TestWithoutCompanionTLS(t *testing.T) {
 	for _, rendezvous := range []string{
 		"{}", "{backend: etcd}", "{backend: etcd-v2, companion: {storage: {size: 1Gi}}}",
-		"{proxy: true, store: etcd}", "{proxy: true, store: etcd, etcd: {tls: {secret: members}}}",
+		"{proxy: true, store: etcd, etcd: {tls: {secret: members}}}",
 		"{proxy: true, store: external, endpoint: 'etcd.infra:2379'}",
 	} {
 		objs := objects(load(t, job(rendezvousImage, "rendezvous: "+rendezvous)))
@@ -251,6 +252,26 @@ func TestSharedStatusPolicy(t *testing.T) {
 		}
 		if want := map[int]string{0: "nobody", 1: "[monitoring]", 2: "[monitoring ops]"}[len(from)]; got != want {
 			t.Errorf("open to %s, want %s: %+v", got, want, in)
+		}
+	}
+}
+
+// TestKeygenQueue: the Job without whose Secret no admitted worker starts does not wait for the quota that they have.
+func TestKeygenQueue(t *testing.T) {
+	const kueue = "gang: {scheduler: kueue, queue: q}"
+	for name, c := range map[string]struct {
+		job  *schema.Job
+		want string
+	}{
+		"certificates": {load(t, job(rendezvousImage, "rendezvous: {companion: {storage: {size: 1Gi}}}", kueue)), ""},
+		"ssh":          {load(t, job("framework: horovod", kueue)), "q"},
+	} {
+		objs := objects(c.job)
+		if got := find[*batchv1.Job](t, objs, "resnet-keygen").Labels["kueue.x-k8s.io/queue-name"]; got != c.want {
+			t.Errorf("%s: the Job waits in queue %q, want %q", name, got, c.want)
+		}
+		if got := find[*batchv1.Job](t, objs, "resnet-worker").Labels["kueue.x-k8s.io/queue-name"]; got != "q" {
+			t.Errorf("%s: the workers wait in queue %q", name, got)
 		}
 	}
 }

@@ -47,14 +47,18 @@ func etcd(job *schema.Job) []runtime.Object {
 		return nil
 	}
 	client := port("client", etcdPort(job))
-	out := []runtime.Object{
+	var out []runtime.Object
+	if mutualTLS(job) {
+		out = keys(job)
+	}
+	out = append(out,
 		headless(job, etcdPeerName(job), componentEtcd, selector(job, componentEtcd),
 			port("peer", names.EtcdPeerPort)),
 		&corev1.Service{
 			ObjectMeta: meta(job, etcdName(job), componentEtcd),
 			Spec:       corev1.ServiceSpec{Selector: selector(job, componentEtcd), Ports: []corev1.ServicePort{client}},
 		},
-	}
+	)
 	if job.Spec.Disruption.Budget {
 		quorum := z.Etcd.Replicas/2 + 1 // fewer members lose the rendezvous
 		out = append(out, budget(job, etcdName(job), componentEtcd, quorum))
@@ -138,12 +142,12 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 	pod := podSpec(job, &job.Spec.Roles.Etcd)
 	pod.ServiceAccountName = ""                    // etcd needs neither a cloud role nor the Kubernetes API
 	pod.PriorityClassName = job.Spec.PodPriority() // workers that nobody pushes out need a store that nobody pushes out
-	if e.TLS != nil {
+	if v := etcdCertificates(job); v != nil {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{
 			Name: "tls", MountPath: tlsDir,
 			ReadOnly: true,
 		})
-		pod.Volumes = []corev1.Volume{secretVolume("tls", e.TLS.Secret)}
+		pod.Volumes = []corev1.Volume{*v}
 	}
 	pod.Containers = []corev1.Container{container}
 	pod.TerminationGracePeriodSeconds = ptr[int64](30)
@@ -161,6 +165,32 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 		},
 		Spec: pod,
 	}
+}
+
+// etcdCertificates are those of the members, nil without TLS.
+func etcdCertificates(job *schema.Job) *corev1.Volume {
+	var v corev1.Volume
+	switch tls := job.Spec.Rendezvous.Etcd.TLS; {
+	case mutualTLS(job):
+		v = secretVolume("tls", certificateSecret(job))
+		v.Secret.Items = []corev1.KeyToPath{
+			{Key: "ca.crt", Path: "ca.crt"}, {Key: "server.crt", Path: "tls.crt"}, {Key: "server.key", Path: "tls.key"},
+		}
+	case tls != nil:
+		v = secretVolume("tls", tls.Secret)
+	default:
+		return nil
+	}
+	return &v
+}
+
+// etcdHosts are the names by which members dial each other.
+func etcdHosts(job *schema.Job) []string {
+	hosts := make([]string, job.Spec.Rendezvous.Etcd.Replicas)
+	for i := range hosts {
+		hosts[i] = fmt.Sprintf("%s-%d.%s", etcdName(job), i, etcdPeerName(job))
+	}
+	return hosts
 }
 
 func etcdContainer(job *schema.Job) corev1.Container {
@@ -199,14 +229,14 @@ func etcdContainer(job *schema.Job) corev1.Container {
 // etcdFlags advertise names, never 0.0.0.0: what a member advertises is what clients dial when they reconnect.
 func etcdFlags(job *schema.Job) []string {
 	e := &job.Spec.Rendezvous.Etcd
-	scheme := "http"
-	if e.TLS != nil {
+	scheme, encrypted := "http", etcdCertificates(job) != nil
+	if encrypted {
 		scheme = "https"
 	}
-	members := make([]string, e.Replicas)
-	for i := range members {
-		name := fmt.Sprintf("%s-%d", etcdName(job), i)
-		members[i] = fmt.Sprintf("%s=%s://%s.%s:%d", name, scheme, name, etcdPeerName(job), names.EtcdPeerPort)
+	members := etcdHosts(job)
+	for i, host := range members {
+		name, _, _ := strings.Cut(host, ".")
+		members[i] = fmt.Sprintf("%s=%s://%s:%d", name, scheme, host, names.EtcdPeerPort)
 	}
 	flags := []string{
 		"--name=$(POD_NAME)",
@@ -227,7 +257,7 @@ func etcdFlags(job *schema.Job) []string {
 	if job.Spec.Rendezvous.SpeaksV2() {
 		flags = append(flags, "--enable-v2=true") // what torch's etcd backends speak
 	}
-	if e.TLS != nil {
+	if encrypted {
 		for _, side := range []string{"", "peer-"} {
 			flags = append(flags,
 				"--"+side+"cert-file="+tlsDir+"/tls.crt",
@@ -236,6 +266,9 @@ func etcdFlags(job *schema.Job) []string {
 				"--"+side+"client-cert-auth=true",
 			)
 		}
+	}
+	if mutualTLS(job) {
+		flags = append(flags, "--peer-cert-allowed-cn=server") // or workers could be members: their authority is one
 	}
 	return flags
 }

@@ -44,6 +44,8 @@ type keyMaker struct {
 	container corev1.Container // its image, words and variables, and what it mounts beside keys and home
 	volumes   []corev1.Volume
 	prefix    string // of the names of its volumes
+	patch     string // type of its patch
+	restart   corev1.RestartPolicy
 }
 
 // keyMakerOf makes the pair for ssh with the training image, which has ssh-keygen.
@@ -52,7 +54,7 @@ func keyMakerOf(job *schema.Job) keyMaker {
 		return certificateMaker(job)
 	}
 	return keyMaker{
-		component: componentSSH, prefix: "ssh-",
+		component: componentSSH, prefix: "ssh-", patch: "merge", restart: corev1.RestartPolicyOnFailure,
 		container: corev1.Container{
 			Image:   job.Spec.Image,
 			Command: []string{"sh", "-c", keygenScript},
@@ -108,7 +110,11 @@ func keygen(job *schema.Job, maker keyMaker) *batchv1.Job {
 			},
 		}
 	})
-	maps.Copy(j.Labels, queueLabels(job))
+	// In a queue it could wait for the quota of workers that wait for it. The store is in none, so its Job is not
+	// either. The Job for ssh is: Kueue may manage jobs without a queue, and would never start it.
+	if !mutualTLS(job) {
+		maps.Copy(j.Labels, queueLabels(job))
+	}
 	expect(job, &j.ObjectMeta, j.Spec.Template.Spec)
 	return j
 }
@@ -119,7 +125,7 @@ func keygenTemplate(job *schema.Job, maker keyMaker) corev1.PodTemplateSpec {
 	pod := podSpec(job, &job.Spec.Roles.Helper)
 	pod.ServiceAccountName = keygenName(job)
 	pod.AutomountServiceAccountToken = ptr(true) // kubectl's
-	pod.RestartPolicy = corev1.RestartPolicyOnFailure
+	pod.RestartPolicy = maker.restart
 	present := secretVolume(maker.prefix+"keys", madeSecret(job))
 	present.Secret.Optional = ptr(true)
 	home := scratch(maker.prefix+"home", resource.MustParse("1Mi"))
@@ -142,7 +148,7 @@ func keygenTemplate(job *schema.Job, maker keyMaker) corev1.PodTemplateSpec {
 		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
 		Command: []string{
 			"kubectl", "patch", "secret", madeSecret(job), "--namespace=" + job.Metadata.Namespace,
-			"--type=merge", "--patch-file=" + homeDir + "/patch.json",
+			"--type=" + maker.patch, "--patch-file=" + homeDir + "/patch.json",
 		},
 		Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}}, // where it keeps what the API server can do
 		Resources:       helping(job),

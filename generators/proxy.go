@@ -1,6 +1,8 @@
 package generators
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -14,23 +16,27 @@ const proxyDir = "/tegen/bin"
 // proxiesDir is where a companion has its side of what proxies and it verify each other by.
 const proxiesDir = "/tegen/proxies"
 
-// mutualTLS says whether a companion and its proxies verify each other. Access to a rendezvous is code execution in the
-// workers, because torch unpickles what it reads there.
-func mutualTLS(job *schema.Job) bool {
-	return job.Spec.Rendezvous.Store == schema.StoreCompanion && job.Spec.Proxied()
-}
+// mutualTLS says whether proxies and the rendered store verify each other by certificates that a Job makes.
+func mutualTLS(job *schema.Job) bool { return job.Spec.MakesCertificates() }
 
 // certificateSecret has what 'tegen-rendezvous certificates' writes.
 func certificateSecret(job *schema.Job) string { return roleName(job, componentCompanion) + "-tls" }
 
-// certificateMaker makes certificates for the name that workers dial.
+// certificateMaker makes certificates for the name that workers dial, and those by which members of an etcd dial each
+// other.
 func certificateMaker(job *schema.Job) keyMaker {
+	component, hosts := componentCompanion, []string{companionName(job)}
+	if job.Spec.Rendezvous.Store == schema.StoreEtcd {
+		component, hosts = componentEtcd, append([]string{etcdName(job)}, etcdHosts(job)...)
+	}
 	return keyMaker{
-		component: componentCompanion,
+		component: component, patch: "json",
+		// The patch is refused if another pod was first. The same pod would try it again, and a new one finds keys.
+		restart: corev1.RestartPolicyNever,
 		container: corev1.Container{
 			Image: job.Spec.Images.Rendezvous,
 			// To which the image's entrypoint is the program.
-			Args: []string{"certificates", homeDir, "--existing=" + keysDir, "--host=" + companionName(job)},
+			Args: []string{"certificates", homeDir, "--existing=" + keysDir, "--host=" + strings.Join(hosts, ",")},
 		},
 	}
 }

@@ -230,6 +230,8 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 	if tls {
 		spec += ", tls: {secret: server, clientSecret: client}"
 		scheme, secret = "https", "server"
+	} else if proxied { // for which certificates are made
+		scheme, secret = "https", "resnet-rendezvous-tls"
 	}
 	objs := objects(load(t, job(spec+"}}", rendezvousImage)))
 	set := find[*appsv1.StatefulSet](t, objs, "resnet-etcd")
@@ -270,7 +272,10 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 	if !proxied {
 		want["--enable-v2"] = "true"
 	}
-	if tls {
+	if proxied && !tls {
+		want["--peer-cert-allowed-cn"] = "server"
+	}
+	if scheme == "https" {
 		for _, side := range []string{"", "peer-"} {
 			want["--"+side+"cert-file"] = "/tegen/tls/tls.crt"
 			want["--"+side+"key-file"] = "/tegen/tls/tls.key"

@@ -18,7 +18,7 @@ func (s *Spec) gangPodNotes() (notes []string) {
 		if s.Elastic() {
 			notes = append(notes, "spec.workers.replicas: "+s.kueueScaling())
 		}
-		notes = append(notes, s.podsReadyNotes()...)
+		notes = append(append(notes, s.podsReadyNotes()...), s.keygenQueueNotes()...)
 	case g.Is(GangKubernetes) && s.KubernetesVersion == "1.36" && s.Elastic() &&
 		(s.Target == TargetJob || s.Target == TargetJobSet):
 		notes = append(notes,
@@ -96,6 +96,22 @@ func (s *Spec) podsReadyNotes() (notes []string) {
 			"configuration", i, short(d.Deadline)))
 	}
 	return notes
+}
+
+// keygenQueueNotes report how Kueue can keep the Job from running that makes keys, without which no worker starts.
+func (s *Spec) keygenQueueNotes() []string {
+	switch {
+	case !s.MakesKeys():
+		return nil
+	case s.Proxied():
+		return []string{"spec.gang.queue: the Job <job>-keygen and the rendezvous have no queue, so that they do not " +
+			"wait for the quota of the workers. If Kueue manages jobs without a queue " +
+			"(manageJobsWithoutQueueName), it never starts them, and the workers wait for the certificates: exclude " +
+			"the namespace in its managedJobsNamespaceSelector"}
+	}
+	return []string{"spec.gang.queue: the Job <job>-keygen waits in the workers' queue. If Kueue admits the workers " +
+		"first and no quota is left, they wait for their ssh keys, until Kueue evicts them: leave quota for both, or " +
+		"set ssh.secret"}
 }
 
 // topologyNotes are what of a topology depends on the cluster's own lists of levels, where a scheduler that lacks one

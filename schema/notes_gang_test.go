@@ -33,3 +33,27 @@ func TestPodsReadyNotes(t *testing.T) {
 		}
 	}
 }
+
+// TestKeygenQueueNotes: who waits for keys, and what makes them, wait for Kueue in ways of which an author must know.
+func TestKeygenQueueNotes(t *testing.T) {
+	const kueue, image = "gang: {scheduler: kueue, queue: q}, ", "images: {rendezvous: 'a/tegen-rendezvous:1'}, "
+	const companion = image + "rendezvous: {companion: {storage: {size: 1Gi}}}, "
+	for spec, want := range map[string]string{
+		kueue + companion:              "spec.gang.queue: the Job <job>-keygen and the rendezvous have no queue",
+		kueue + image:                  "",
+		kueue + "framework: horovod, ": "spec.gang.queue: the Job <job>-keygen waits in the workers' queue",
+		kueue + "framework: horovod, ssh: {secret: s}, ": "",
+		kueue:     "",
+		companion: "",
+	} {
+		var got []string
+		for _, note := range loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n").Notes() {
+			if strings.HasPrefix(note, "spec.gang.queue: ") {
+				got = append(got, note)
+			}
+		}
+		if (want == "") != (len(got) == 0) || len(got) > 1 || !strings.Contains(strings.Join(got, ""), want) {
+			t.Errorf("%s: notes %q, want one of %q", spec, got, want)
+		}
+	}
+}

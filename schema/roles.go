@@ -163,10 +163,16 @@ func (s *Spec) prepares() bool {
 	return s.MakesKeys() || slices.ContainsFunc(s.Storage, func(v Storage) bool { return v.Dataset != nil })
 }
 
-// MakesKeys says whether keys are made in the cluster: a pair for ssh, or those of a companion and its proxies.
+// MakesKeys says whether keys are made in the cluster: a pair for ssh, or those of proxies and their store.
 func (s *Spec) MakesKeys() bool {
-	return s.OverSSH() && s.SSH.Secret == "" && s.Target == TargetJob ||
-		s.Rendezvous.Store == StoreCompanion && s.Proxied()
+	return s.OverSSH() && s.SSH.Secret == "" && s.Target == TargetJob || s.MakesCertificates()
+}
+
+// MakesCertificates says whether proxies and the rendered store verify each other by certificates that are made in the
+// cluster. Access to a rendezvous is code execution in the workers, because torch unpickles what it reads there.
+func (s *Spec) MakesCertificates() bool {
+	z := &s.Rendezvous
+	return s.Proxied() && (z.Store == StoreCompanion || z.Store == StoreEtcd && z.Etcd.TLS == nil)
 }
 
 // roles refuses settings of pods that the job does not have. Those of an environment are for the jobs that have them.

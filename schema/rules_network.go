@@ -80,47 +80,59 @@ func (n *Network) opens(port int32) bool {
 	return slices.ContainsFunc(n.AllowTo, func(p Peer) bool { return p.CIDR != "" && slices.Contains(p.Ports, port) })
 }
 
-// openStore is the store of a job without users or certificates, which a NetworkPolicy alone can guard, and its port.
-// It is "" if there is none.
-func openStore(s *Spec) (who string, port int32) {
-	z, t := &s.Rendezvous, rowOf(s)
-	who = map[string]string{StoreWorker: "worker 0", StoreCompanion: "the companion", StoreEtcd: "the etcd"}[z.Store]
-	encrypted := z.Store == StoreCompanion && s.Proxied() || z.Store == StoreEtcd && z.Etcd.TLS != nil
-	if encrypted || s.WithoutRendezvous() || t == nil || !t.Carries("rendezvous") {
-		return "", 0
+// openStore is the note on a store that nothing but a NetworkPolicy keeps others from, where the job has none: "" for
+// any other. Of pods on their node's network no policy holds.
+func (s *Spec) openStore() string {
+	z, port := &s.Rendezvous, int32(names.C10dPort)
+	open := map[string]string{StoreWorker: "worker 0", StoreCompanion: "the companion", StoreEtcd: "the etcd"}[z.Store]
+	guarded := s.Network.Policy && (!s.Network.Host || z.Store != StoreWorker)
+	encrypted := s.MakesCertificates() || z.Store == StoreEtcd && z.Etcd.TLS != nil
+	if guarded || encrypted || open == "" {
+		return ""
 	}
-	port = names.C10dPort
 	if z.Store == StoreEtcd || z.Backend != BackendC10d {
 		port = names.EtcdClientPort
 	}
-	return who, cmp.Or(z.Port, port)
+	field := "policy: false"
+	if s.Network.Policy {
+		field = "host: true"
+	}
+	return fmt.Sprintf("no NetworkPolicy of the job guards the rendezvous, %s on port %d. Access to it is code "+
+		"execution in every worker, because torch unpickles what it reads there. Remove %s, or close the port by "+
+		"other means", open, cmp.Or(z.Port, port), field)
 }
 
-// accessNotes tell of stores that others reach: access to a store is code execution in every worker.
-func accessNotes(s *Spec) (notes []string) {
-	const danger = "Access to it is code execution in every worker, because torch unpickles what it reads there"
-	n := &s.Network
-	who, port := openStore(s)
+// hostStore is the note on the stores beside that of the rendezvous that workers open on their node's network: each
+// proxy has one for its torchrun, and torch has one for the processes of a world. Neither has a password.
+func (s *Spec) hostStore() string {
 	switch {
-	case who == "":
-	case !n.Policy:
-		notes = append(notes, fmt.Sprintf("spec.network: no NetworkPolicy of the job guards the rendezvous, %s on "+
-			"port %d. %s. Remove policy: false, or close the port by other means", who, port, danger))
-	case n.Host && s.Rendezvous.Store == StoreWorker: // no policy holds for pods on their node's network
-		notes = append(notes, fmt.Sprintf("spec.network: no NetworkPolicy of the job guards the rendezvous, %s on "+
-			"port %d. %s. Remove host: true, or close the port by other means", who, port, danger))
-	default:
-		for i, p := range n.AllowFrom {
-			if slices.Contains(p.Ports, port) {
-				notes = append(notes, fmt.Sprintf("spec.network.allowFrom[%d].ports: %d is the port of the "+
-					"rendezvous, %s. %s. Remove the port unless you trust these pods with that", i, port, who, danger))
-			}
-		}
+	case !s.Network.Host:
+		return ""
+	case s.Proxied():
+		return "the store between each proxy and its torchrun listens on 127.0.0.1 of its node, without a password. " +
+			"Every process on that node's network can connect to it, also other pods with hostNetwork. Access to it " +
+			"is code execution in the worker, because torch unpickles what it reads there. Remove host: true, or run " +
+			"no other pods with hostNetwork that you do not trust on these nodes"
+	case s.Rendezvous.Store == StoreWorker: // for which there is a note
+		return ""
 	}
-	if n.Host && s.Proxied() {
-		notes = append(notes, "spec.network.host: the store that a proxy serves on 127.0.0.1 is open to all processes "+
-			"on the node's network, also of other pods. "+danger+". Remove host: true, or keep such pods off these "+
-			"nodes")
+	return "no NetworkPolicy of the job guards the store that torch opens for the training processes on the node of " +
+		"worker 0. Access to it is code execution in them, because torch unpickles what it reads there. Remove " +
+		"host: true, or close the ports of these nodes by other means"
+}
+
+// visitedStores are notes on who else may connect to the store of worker 0: allowFrom is for all workers, by port.
+func (s *Spec) visitedStores() (notes []string) {
+	port := cmp.Or(s.Rendezvous.Port, int32(names.C10dPort))
+	if s.Rendezvous.Store != StoreWorker || !s.Network.Policy || s.Network.Host {
+		return nil
+	}
+	for i, p := range s.Network.AllowFrom {
+		if slices.Contains(p.Ports, port) {
+			notes = append(notes, fmt.Sprintf("spec.network.allowFrom[%d].ports: port %d is that of the rendezvous, "+
+				"which worker 0 serves. Access to it is code execution in every worker, because torch unpickles what "+
+				"it reads there. Remove this port", i, port))
+		}
 	}
 	return notes
 }
@@ -128,7 +140,14 @@ func accessNotes(s *Spec) (notes []string) {
 // networkNotes tell of a store that others reach, and of an identity whose provider is out of reach.
 func (s *Spec) networkNotes() (notes []string) {
 	n := &s.Network
-	notes = accessNotes(s)
+	if t := rowOf(s); t != nil && t.Carries("rendezvous") && !s.WithoutRendezvous() {
+		for _, note := range []string{s.openStore(), s.hostStore()} {
+			if note != "" {
+				notes = append(notes, "spec.network: "+note)
+			}
+		}
+		notes = append(notes, s.visitedStores()...)
+	}
 	if !n.Policy || !n.limits() || s.Identity == nil || s.Identity.IRSA == nil || n.web() {
 		return notes
 	}

@@ -124,50 +124,68 @@ func (r *validation) etcd() {
 	}
 }
 
-// store is where the runs of a job are kept, if whoever reaches it may write to all of them.
-type store struct {
-	path, text, address string // the field, its text, and the address with the full name of a Service
+// sharedStore is a server outside the job to which the job's workers may write, themselves or by a companion.
+type sharedStore struct {
+	key   string // the same for two jobs that read each other's keys: host:port by the full name of a Service, and user
+	field string
+	text  string // as the author wrote it
+	fix   string
 }
 
-// storesOf returns the external store of a job, or the etcd of its companion, by each address. There are none if the
-// etcd knows the rights of its clients: proxies or the companion log in, or the companion has a certificate for it.
-func storesOf(j *Job) (out []store) {
-	z := &j.Spec.Rendezvous
-	switch e := z.Companion.Etcd; {
+// sharedStores are the external store of a job, or the members of the etcd behind its companion: a companion gives its
+// clients the keys of all jobs in its etcd. A user keeps jobs apart only if proxies use it. Agents of backend etcd do
+// not log in, and a companion of that backend keeps all runs below one key.
+func sharedStores(j *Job) (stores []sharedStore) {
+	z, user := &j.Spec.Rendezvous, ""
+	add := func(field, text, fix string) {
+		key := hostPort(text, j.Metadata.Namespace)
+		if j.Spec.Proxied() && user != "" {
+			key = user + "@" + key
+		}
+		stores = append(stores, sharedStore{key, field, text, fix})
+	}
+	switch {
 	case j.Spec.WithoutRendezvous():
-	case z.Store == StoreExternal && (!j.Spec.Proxied() || z.Conf["user"] == ""):
-		out = []store{{"spec.rendezvous.endpoint", z.Endpoint, ""}}
-	case z.Store == StoreCompanion && e != nil && e.User == "" && e.TLS == nil:
-		for _, endpoint := range e.Endpoints {
-			out = append(out, store{"spec.rendezvous.companion.etcd.endpoints", endpoint, ""})
+	case z.Store == StoreExternal:
+		user = z.Conf["user"]
+		add("spec.rendezvous.endpoint", z.Endpoint, "Use store: companion, or one store for each namespace")
+	case z.Store == StoreCompanion && z.Companion.Etcd != nil:
+		user = z.Companion.Etcd.User
+		fix := "Use companion.storage, or one etcd for each namespace"
+		if j.Spec.Proxied() {
+			fix = "Use companion.storage, one etcd for each namespace, or one etcd user for each"
+		}
+		for i, endpoint := range z.Companion.Etcd.Endpoints {
+			add(fmt.Sprintf("spec.rendezvous.companion.etcd.endpoints[%d]", i), endpoint, fix)
 		}
 	}
-	for i, s := range out {
-		host, port, _ := strings.Cut(s.text[strings.LastIndex(s.text, "/")+1:], ":")
-		parts := strings.Split(strings.ToLower(host), ".")
-		switch {
-		case len(parts) == 1:
-			parts = append(parts, j.Metadata.Namespace)
-		case len(parts) > 2 && parts[2] == "svc":
-			parts = parts[:2]
-		}
-		out[i].address = strings.Join(parts, ".") + ":" + port
-	}
-	return out
+	return stores
 }
 
-// sharedStores is the mistake that a job has its runs in the store of an earlier job of another namespace.
-func sharedStores(jobs []loaded, roots []*structural.Node, i int, stores map[string]int) Errors {
-	for _, s := range storesOf(jobs[i].job) {
-		first, ok := stores[s.address]
-		if !ok {
-			stores[s.address], first = i, i
+// hostPort is the address of a URL or of host:port, with the namespace of a Service.
+func hostPort(endpoint, namespace string) string {
+	endpoint = endpoint[strings.LastIndex(endpoint, "/")+1:] // a URL here has no path
+	host, port, _ := strings.Cut(endpoint, ":")
+	parts := strings.Split(strings.ToLower(host), ".")
+	switch {
+	case len(parts) == 1:
+		parts = append(parts, namespace)
+	case len(parts) > 2 && parts[2] == "svc":
+		parts = parts[:2]
+	}
+	return strings.Join(parts, ".") + ":" + port
+}
+
+// storeClash refuses a job that shares a store with an earlier one in another namespace. seen has who came first.
+func storeClash(j *Job, root *structural.Node, seen map[string]*Job) Errors {
+	for _, store := range sharedStores(j) {
+		if seen[store.key] == nil {
+			seen[store.key] = j
 		}
-		if other := jobs[first].job.Metadata; other.Namespace != jobs[i].job.Metadata.Namespace {
-			return Errors{roots[i].Errorf(s.path, "duplicate",
-				"%s is also the store of the rendezvous of job %s/%s, in another namespace. Access to a rendezvous is "+
-					"code execution in the workers of all its jobs. Use a companion with a volume, or one store for "+
-					"each namespace", s.text, other.Namespace, other.Name)}
+		if first := seen[store.key].Metadata; first.Namespace != j.Metadata.Namespace {
+			return Errors{root.Errorf(store.field, "duplicate",
+				"%s is also the rendezvous of job %s/%s, in another namespace. Access to a rendezvous is code "+
+					"execution in the workers of all its jobs. %s", store.text, first.Namespace, first.Name, store.fix)}
 		}
 	}
 	return nil
@@ -177,7 +195,7 @@ func sharedStores(jobs []loaded, roots []*structural.Node, i int, stores map[str
 // namespaces that share a store.
 func clashes(jobs []loaded, roots []*structural.Node) Errors {
 	var errs Errors
-	names, runs, stores := map[string]int{}, map[string]int{}, map[string]int{}
+	names, runs, stores := map[string]int{}, map[string]int{}, map[string]*Job{}
 	for i, l := range jobs {
 		if l.job == nil || l.invalid.touch("metadata") {
 			continue
@@ -192,7 +210,10 @@ func clashes(jobs []loaded, roots []*structural.Node) Errors {
 		}
 		names[m.Namespace+"/"+m.Name] = i
 		if !l.invalid.touch("rendezvous") {
-			errs = append(errs, sharedStores(jobs, roots, i, stores)...)
+			if clash := storeClash(l.job, roots[i], stores); clash != nil {
+				errs = append(errs, clash...)
+				continue
+			}
 		}
 		id := l.job.Spec.Rendezvous.ID
 		if id == "" || l.invalid.touch("rendezvous.id") {

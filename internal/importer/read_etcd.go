@@ -125,10 +125,12 @@ func (d *draft) etcdStorage(claim view) {
 		claim.at("storageClassName"))
 }
 
-// certificates reads the Secrets of the members and of the workers.
+// certificates reads the Secrets of the members and of the workers. A Secret with keys of other names is that which
+// tegen has filled, and needs no field.
 func (d *draft) certificates(members view) {
-	secret := members.at("volumes").item("name", "tls").at("secret", "secretName")
-	if !secret.isSet() {
+	source := members.at("volumes").item("name", "tls").at("secret")
+	secret := source.at("secretName")
+	if !secret.isSet() || source.at("items").item("key", "server.key").isSet() {
 		return
 	}
 	d.set("spec.rendezvous.etcd.tls.secret", secret.text(), secret)

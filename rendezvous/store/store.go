@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"time"
 
@@ -77,17 +78,30 @@ func (e External) Open(ctx context.Context) (*Store, error) {
 	return &Store{Client: c}, nil
 }
 
-// handshake returns why TLS with an endpoint fails. etcd's client only reports that its time is over.
+// errPlain is of a client without TLS.
+var errPlain = errors.New("the server requires TLS: give --cacert, --cert and --key")
+
+// handshake returns why TLS with an endpoint fails, or that a client without TLS needs it. etcd's client only reports
+// that its time is over.
 func (e External) handshake(ctx context.Context) error {
-	if e.TLS == nil {
-		return nil
-	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	config := e.TLS.Clone()
+	config := &tls.Config{InsecureSkipVerify: true} // nothing is sent, and nothing that is received is used
+	if e.TLS != nil {
+		config = e.TLS.Clone()
+	}
 	config.NextProtos = []string{"h2"} // as gRPC has it
 	for _, endpoint := range e.Endpoints {
-		c, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", endpoint[strings.LastIndex(endpoint, "/")+1:])
+		c, err := (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", address(endpoint))
+		if alert := (*net.OpError)(nil); e.TLS == nil {
+			if err == nil {
+				_ = c.Close() // nothing was written
+			}
+			if err == nil || errors.As(err, &alert) && alert.Op == "remote error" { // which only a server of TLS sends
+				return errPlain
+			}
+			continue
+		}
 		if err == nil {
 			_ = c.SetReadDeadline(time.Now().Add(dialTimeout))
 			_, err = c.Read(make([]byte, 1)) // a server may refuse a certificate after the handshake
@@ -98,6 +112,15 @@ func (e External) handshake(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// address is host:port of an endpoint, which may be a URL.
+func address(endpoint string) string {
+	if _, rest, ok := strings.Cut(endpoint, "://"); ok {
+		endpoint = rest
+	}
+	host, _, _ := strings.Cut(endpoint, "/")
+	return host
 }
 
 // refusal marks an error after which trying again will not help.

@@ -28,9 +28,10 @@ client.crt and client.key for the proxies. The key of the authority is not
 written, so that nobody can issue another certificate. They are valid for ten
 years.
 
-patch.json is a merge patch that stores all five in a Kubernetes Secret. If the
-directory that --existing names contains server.key, the patch is empty and
-nothing else is written.`
+patch.json is a JSON patch that stores all five in a Kubernetes Secret without
+data. The API server refuses it if the Secret has data, such as certificates of
+another authority. If the directory that --existing names contains server.key,
+the patch is empty and nothing else is written.`
 
 const certificatesExample = `  tegen-rendezvous certificates /etc/rendezvous --host rendezvous.example
   tegen-rendezvous serve --listen-client= --listen-c10d= --listen-proxies=:29400 \
@@ -71,7 +72,7 @@ func newCertificatesCmd() *cobra.Command {
 func writeCertificates(dir, existing string, hosts []string) error {
 	if existing != "" {
 		if _, err := os.Stat(filepath.Join(existing, "server.key")); err == nil {
-			return os.WriteFile(filepath.Join(dir, "patch.json"), []byte("{}\n"), 0o600)
+			return os.WriteFile(filepath.Join(dir, "patch.json"), []byte("[]\n"), 0o600)
 		} else if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
@@ -80,7 +81,14 @@ func writeCertificates(dir, existing string, hosts []string) error {
 	if err != nil {
 		return err
 	}
-	patch, err := json.Marshal(map[string]any{"data": files}) // in base64, as a Secret has it
+	type operation struct {
+		Op    string            `json:"op"`
+		Path  string            `json:"path"`
+		Value map[string][]byte `json:"value"` // in base64, as a Secret has it
+	}
+	// To an API server null is what is not there. Without the test the last of two authorities would win, and those who
+	// trust the first would refuse it.
+	patch, err := json.Marshal([]operation{{"test", "/data", nil}, {"add", "/data", files}})
 	if err != nil {
 		return err
 	}
@@ -98,7 +106,8 @@ func makeCertificates(hosts []string) (map[string][]byte, error) {
 	authority := certificate("ca", x509.ExtKeyUsageAny)
 	authority.IsCA, authority.BasicConstraintsValid, authority.MaxPathLenZero = true, true, true
 	authority.KeyUsage = x509.KeyUsageCertSign
-	server := certificate("server", x509.ExtKeyUsageServerAuth)
+	// Members of an etcd dial each other with it.
+	server := certificate("server", x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	for _, host := range hosts {
 		if ip := net.ParseIP(host); ip != nil {
 			server.IPAddresses = append(server.IPAddresses, ip)
@@ -121,12 +130,12 @@ func makeCertificates(hosts []string) (map[string][]byte, error) {
 }
 
 // certificate is one of ten years. It begins an hour ago, because the clocks of two nodes may differ.
-func certificate(name string, usage x509.ExtKeyUsage) *x509.Certificate {
+func certificate(name string, usage ...x509.ExtKeyUsage) *x509.Certificate {
 	now := time.Now()
 	return &x509.Certificate{
 		Subject:   pkix.Name{CommonName: name, Organization: []string{"tegen-rendezvous"}},
 		NotBefore: now.Add(-time.Hour), NotAfter: now.AddDate(10, 0, 0),
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{usage},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: usage,
 	}
 }
 

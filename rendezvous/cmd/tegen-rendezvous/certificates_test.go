@@ -7,6 +7,9 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,6 +20,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.etcd.io/etcd/client/pkg/v3/transport"
+	"go.etcd.io/etcd/server/v3/embed"
 
 	"github.com/tegen-dev/tegen/rendezvous/internal/cli"
 	"github.com/tegen-dev/tegen/rendezvous/server"
@@ -52,13 +57,20 @@ func filesIn(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestCertificates: each certificate is of use on its own side alone, and nothing that could sign another one is left.
+// TestCertificates: a client's certificate is of use to no server, and nothing that could sign another one is left.
 func TestCertificates(t *testing.T) {
 	dir := certificatesIn(t, "--host=meet,meet.ml.svc", "--host=127.0.0.1")
 	files := filesIn(t, dir)
-	var patch struct{ Data map[string]string }
+	var patch []struct {
+		Op, Path string
+		Value    map[string]string
+	}
 	if err := json.Unmarshal([]byte(files["patch.json"]), &patch); err != nil {
 		t.Fatal(err)
+	}
+	if len(patch) != 2 || patch[0].Op+patch[0].Path != "test/data" || patch[0].Value != nil ||
+		patch[1].Op+patch[1].Path != "add/data" { // only if the Secret has none
+		t.Fatalf("the patch: %s", files["patch.json"])
 	}
 	delete(files, "patch.json")
 	encoded, keys := map[string]string{}, 0
@@ -68,7 +80,7 @@ func TestCertificates(t *testing.T) {
 			keys++
 		}
 	}
-	if diff := cmp.Diff(encoded, patch.Data); diff != "" {
+	if diff := cmp.Diff(encoded, patch[1].Value); diff != "" {
 		t.Errorf("the patch (-files +patch):\n%s", diff)
 	}
 	if len(files) != 5 || keys != 2 {
@@ -92,7 +104,7 @@ func TestCertificates(t *testing.T) {
 		{"server", "meet.ml.svc", x509.ExtKeyUsageServerAuth, true},
 		{"server", "127.0.0.1", x509.ExtKeyUsageServerAuth, true},
 		{"server", "other", x509.ExtKeyUsageServerAuth, false},
-		{"server", "", x509.ExtKeyUsageClientAuth, false},
+		{"server", "", x509.ExtKeyUsageClientAuth, true}, // members of an etcd dial each other with it
 		{"client", "", x509.ExtKeyUsageClientAuth, true},
 		{"client", "", x509.ExtKeyUsageServerAuth, false},
 	} {
@@ -110,6 +122,76 @@ func TestCertificates(t *testing.T) {
 	}
 }
 
+// TestCertificatesOfMembers: two members of an etcd serve their clients and each other by the server's certificate, as
+// tegen renders it. A client's is none of a member.
+func TestCertificatesOfMembers(t *testing.T) {
+	t.Parallel()
+	dir := certificatesIn(t, "--host=127.0.0.1")
+	own := transport.TLSInfo{
+		CertFile: filepath.Join(dir, "server.crt"), KeyFile: filepath.Join(dir, "server.key"),
+		TrustedCAFile: filepath.Join(dir, "ca.crt"), ClientCertAuth: true,
+	}
+	address := func() url.URL { return url.URL{Scheme: "https", Host: ports.Address(t)} }
+	clients, peers := []url.URL{address(), address()}, []url.URL{address(), address()}
+	started := make(chan *embed.Etcd, len(peers))
+	for i := range peers {
+		c := embed.NewConfig()
+		c.Name, c.Dir, c.LogLevel = fmt.Sprint("m", i), t.TempDir(), "error"
+		c.ListenClientUrls, c.AdvertiseClientUrls = clients[i:i+1], clients[i:i+1]
+		c.ListenPeerUrls, c.AdvertisePeerUrls = peers[i:i+1], peers[i:i+1]
+		c.InitialCluster = fmt.Sprintf("m0=%s,m1=%s", &peers[0], &peers[1])
+		c.ClientTLSInfo, c.PeerTLSInfo = own, own
+		c.PeerTLSInfo.AllowedCNs = []string{"server"}
+		go func() {
+			server, err := embed.StartEtcd(c)
+			if err != nil {
+				t.Error(err)
+			}
+			started <- server
+		}()
+	}
+	for range peers {
+		server := <-started
+		if server == nil {
+			t.FailNow()
+		}
+		select {
+		case <-server.Server.ReadyNotify():
+			t.Cleanup(server.Close)
+		case <-time.After(time.Minute):
+			t.Fatal("the members found no leader")
+		}
+	}
+	client := func(name string) *tls.Config {
+		config, err := server.ClientTLS(server.Files{
+			CA: own.TrustedCAFile, Cert: filepath.Join(dir, name+".crt"), Key: filepath.Join(dir, name+".key"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return config
+	}
+	s, err := (store.External{Endpoints: []string{clients[0].String()}, TLS: client("client")}).Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if _, err := s.Put(t.Context(), "a", "b"); err != nil {
+		t.Error(err)
+	}
+	for name, want := range map[string]bool{"server": true, "client": false} {
+		get := http.Client{Transport: &http.Transport{TLSClientConfig: client(name)}}
+		r, err := get.Get(peers[0].String() + "/version")
+		if (err == nil) != want {
+			t.Errorf("the %s is let in among the members: %v", name, err)
+		}
+		if err == nil {
+			_ = r.Body.Close()
+		}
+		get.CloseIdleConnections()
+	}
+}
+
 // TestCertificatesExist: certificates that a Secret has already are neither replaced nor made a second time.
 func TestCertificatesExist(t *testing.T) {
 	first := certificatesIn(t, "--host=meet")
@@ -118,7 +200,7 @@ func TestCertificatesExist(t *testing.T) {
 		t.Errorf("without any, it made %v", filesIn(t, empty))
 	}
 	second := certificatesIn(t, "--host=meet", "--existing="+first)
-	if diff := cmp.Diff(map[string]string{"patch.json": "{}\n"}, filesIn(t, second)); diff != "" {
+	if diff := cmp.Diff(map[string]string{"patch.json": "[]\n"}, filesIn(t, second)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	var errs bytes.Buffer
@@ -170,7 +252,7 @@ func TestMutualTLS(t *testing.T) {
 		flags []string
 		why   string
 	}{
-		"no certificate":               {at, nil, "context deadline exceeded"},
+		"no certificate": {at, nil, "the server requires TLS: give --cacert, --cert and --key"},
 		"the authority alone":          {at, words[:2], "tls: certificate required"},
 		"a certificate of another one": {at, slices.Concat(words[:2], foreign[2:]), "unknown certificate authority"},
 		"another authority":            {at, slices.Concat(foreign[:2], words[2:]), "signed by unknown authority"},

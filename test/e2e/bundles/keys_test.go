@@ -86,8 +86,9 @@ func TestKeygen(t *testing.T) {
 		out, err := exec.CommandContext(ctx, kubectl, words...).CombinedOutput()
 		return string(out), err
 	}
-	// run is one pod of the Job, into which the Secret's present keys are mounted.
-	run := func() {
+	// begin is one pod of the Job, into which the Secret's present keys are mounted. It returns what stores those that
+	// the pod has made.
+	begin := func() (store func() (string, error)) {
 		keys, home := t.TempDir(), t.TempDir()
 		for name, value := range read().Data {
 			if err := os.WriteFile(filepath.Join(keys, name), value, 0o600); err != nil {
@@ -105,7 +106,10 @@ func TestKeygen(t *testing.T) {
 		if out, err := makes.CombinedOutput(); err != nil || len(out) > 0 {
 			t.Fatalf("making certificates printed %q: %v", out, err)
 		}
-		out, err := as(replaced(pod.Containers[0].Command[1:])...)
+		return func() (string, error) { return as(replaced(pod.Containers[0].Command[1:])...) }
+	}
+	run := func() {
+		out, err := begin()()
 		if err != nil {
 			t.Fatalf("storing them: %v\n%s", err, out)
 		}
@@ -113,8 +117,15 @@ func TestKeygen(t *testing.T) {
 			t.Errorf("kubectl prints keys: %s", out)
 		}
 	}
+	late := begin() // while the Secret is empty, such as that of another version
 	run()
 	first := read()
+	if out, err := late(); err == nil || strings.Contains(out, "PRIVATE") || strings.Contains(out, "LS0t") {
+		t.Errorf("a second authority replaced the first: %s", out)
+	}
+	if pod.RestartPolicy != corev1.RestartPolicyNever { // a new pod finds the keys, and succeeds
+		t.Errorf("that pod stores the same again: it is restarted %s", pod.RestartPolicy)
+	}
 	var names []string
 	for name, value := range first.Data {
 		if names = append(names, name); !bytes.HasPrefix(value, []byte("-----BEGIN ")) {

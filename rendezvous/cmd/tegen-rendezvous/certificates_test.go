@@ -175,7 +175,7 @@ func TestCertificatesOfMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Close()
+	defer s.Close() //nolint:errcheck // nothing is written
 	if _, err := s.Put(t.Context(), "a", "b"); err != nil {
 		t.Error(err)
 	}
@@ -252,7 +252,7 @@ func TestMutualTLS(t *testing.T) {
 		flags []string
 		why   string
 	}{
-		"no certificate": {at, nil, "the server requires TLS: give --cacert, --cert and --key"},
+		"no certificate":               {at, nil, "the server requires TLS: give --cacert, --cert and --key"},
 		"the authority alone":          {at, words[:2], "tls: certificate required"},
 		"a certificate of another one": {at, slices.Concat(words[:2], foreign[2:]), "unknown certificate authority"},
 		"another authority":            {at, slices.Concat(foreign[:2], words[2:]), "signed by unknown authority"},

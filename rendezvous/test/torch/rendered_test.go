@@ -59,8 +59,9 @@ func rendered(t *testing.T, kind string) container {
 	t.Helper()
 	for in := yaml.NewDecoder(bytes.NewReader(render.Render(t, "proxy-companion"))); ; {
 		var object struct {
-			Kind string
-			Spec struct {
+			Kind     string
+			Metadata struct{ Labels map[string]string }
+			Spec     struct {
 				Template struct {
 					Spec struct{ Containers []container }
 				}
@@ -71,7 +72,8 @@ func rendered(t *testing.T, kind string) container {
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		if object.Kind == kind {
+		// The Job that makes certificates is none of the run.
+		if object.Kind == kind && object.Metadata.Labels["app.kubernetes.io/component"] != "keygen" {
 			return object.Spec.Template.Spec.Containers[0]
 		}
 	}

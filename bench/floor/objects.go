@@ -81,10 +81,9 @@ func (j *job) spec(labels map[string]string) batchv1.JobSpec {
 }
 
 func (j *job) pod() corev1.PodSpec {
-	memory, disk := resource.MustParse("1Gi"), resource.MustParse("10Gi")
+	memory := resource.MustParse("1Gi")
 	amounts := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("1"), corev1.ResourceMemory: resource.MustParse("4Gi"),
-		corev1.ResourceEphemeralStorage: disk,
 	}
 	scratch := func(name string, medium corev1.StorageMedium, size *resource.Quantity) corev1.Volume {
 		return corev1.Volume{Name: name, VolumeSource: corev1.VolumeSource{
@@ -92,7 +91,7 @@ func (j *job) pod() corev1.PodSpec {
 		}}
 	}
 	return corev1.PodSpec{
-		Volumes: []corev1.Volume{scratch("dshm", corev1.StorageMediumMemory, &memory), scratch("tmp", "", &disk)},
+		Volumes: []corev1.Volume{scratch("dshm", corev1.StorageMediumMemory, &memory), scratch("tmp", "", nil)},
 		Containers: []corev1.Container{{
 			Name: "worker", Image: j.Image, Command: []string{"torchrun"}, Args: j.Args, Env: j.env(),
 			Ports:     []corev1.ContainerPort{{Name: "rendezvous", ContainerPort: 29400, Protocol: "TCP"}},

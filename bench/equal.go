@@ -109,7 +109,7 @@ func readObjects(path string) (objects, error) {
 	}
 }
 
-// withoutOrigin removes the annotations by which tegen knows its own output: nobody else has the digest of its input.
+// withoutOrigin removes two annotations that only tegen can write: its version, and the digest of its input.
 func withoutOrigin(obj map[string]any) {
 	meta, _ := obj["metadata"].(map[string]any)
 	annotations, _ := meta["annotations"].(map[string]any)

@@ -81,6 +81,7 @@ func (o *Options) start(p Process, signals chan os.Signal) error {
 		}
 	}
 	options.Restart = func() {
+		killWorkers(int(command.process.Load()), o.run) // they would outlive it
 		if command.kill() {
 			log.Warn("killed the command: it waits for a node that was evicted before it had written its rank")
 		}

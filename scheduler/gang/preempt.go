@@ -25,8 +25,8 @@ type nomination struct {
 	group string // as in gangcache.Membership
 }
 
-// goesAlone says whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum. One that is
-// stuck goes nowhere, and kube-scheduler waits for it no longer.
+// goesAlone reports whether a pod may be evicted without its gang: it has none, or the gang keeps its minimum. A pod
+// that is stuck may not, so that kube-scheduler no longer waits for it.
 func (g *Gang) goesAlone(_ fwk.NodeInfo, victim fwk.PodInfo, _ *corev1.Pod) bool {
 	t := g.shared.cache.Membership(uidOf(victim.GetPod()))
 	return !stuck(victim.GetPod(), time.Now()) && (t.Group == "" || t.Spare)
@@ -80,7 +80,7 @@ func (g *Gang) preempt(
 		return never("evicting all pods of " + lower + " would not make room")
 	}
 	victims := evictedPods(sim.moves)
-	if len(victims) == 0 { // nobody's leaving would have it tried again
+	if len(victims) == 0 { // no event would wake the gang
 		return never("no pods of " + lower + " are in the way")
 	}
 	return g.evict(ctx, pod, key, p, victims), nil

@@ -45,7 +45,7 @@ func newCertificatesCmd() *cobra.Command {
 	var existing string
 	cmd := &cobra.Command{
 		Use:     "certificates DIRECTORY",
-		Short:   "Make certificates by which serve and its proxies verify each other",
+		Short:   "Make certificates for TLS between serve and its proxies",
 		Long:    certificatesLong,
 		Example: certificatesExample,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -63,7 +63,7 @@ func newCertificatesCmd() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&hosts, "host", nil, "DNS names or IP addresses by which proxies dial serve")
+	cmd.Flags().StringSliceVar(&hosts, "host", nil, "DNS names or IP addresses that proxies dial")
 	cmd.Flags().StringVar(&existing, "existing", "", "directory in which an earlier run may have stored them")
 	completeBy(cmd, "existing", directories)
 	return cmd

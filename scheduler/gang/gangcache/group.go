@@ -25,14 +25,14 @@ func (c *Cache) group(g *gang) (gangs []*gang, missing *Key) {
 	return gangs, missing
 }
 
-// consents says whether a gang is in the group of another one that names it. Across namespaces both must name each
-// other: else who may create pods in one namespace could have those of another evicted, or protect its own by theirs.
+// consents reports whether a gang belongs to the group of another gang that names it. Gangs of two namespaces must name
+// each other. Otherwise a user of one namespace could have pods of the other evicted, or protect pods from eviction.
 func consents(named, by *gang) bool {
 	return named.key.Namespace == by.key.Namespace || slices.Contains(named.spec.Groups, by.key)
 }
 
-// unwilling is a gang of another namespace that one of a group names, and that does not name it.
-func unwilling(gangs map[Key]*gang, group []*gang) (by, named *gang) {
+// findUnwilling returns a gang of a group, and a gang of another namespace that it names and that does not name it.
+func findUnwilling(gangs map[Key]*gang, group []*gang) (by, named *gang) {
 	for _, g := range group {
 		for _, key := range g.spec.Groups {
 			if other := gangs[key]; other != nil && len(other.members) > 0 && !consents(other, g) {
@@ -74,7 +74,7 @@ func (c *Cache) blockingReason(g *gang) string {
 	if missing != nil && !g.alone() { // one that has done its work and gone holds up nobody
 		return fmt.Sprintf("gang %s waits for gang %s of its group, which has no pods", g.key, *missing)
 	}
-	if by, named := unwilling(c.gangs, group); by != nil && !g.alone() {
+	if by, named := findUnwilling(c.gangs, group); by != nil && !g.alone() {
 		return fmt.Sprintf(
 			"gang %s waits for gang %s of its group, which does not name it: of two namespaces both must name each "+
 				"other", by.key, named.key,

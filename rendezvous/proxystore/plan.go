@@ -2,6 +2,7 @@ package proxystore
 
 import (
 	"strconv"
+	"sync/atomic"
 
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
@@ -105,19 +106,27 @@ func written(q tcpstore.Request, number int64) tcpstore.Reply {
 
 // seen is what this engine knows of keys: a guess, which transactions hold against what is there.
 type seen struct {
-	values map[string]value
-	bytes  int
+	values   map[string]value
+	bytes    int
+	stateKey string
+	state    atomic.Pointer[[]byte] // of torch's rendezvous, for other goroutines; nil if it is unknown
 }
 
 // mostSeen bounds the guesses. An agent's are of a few keys.
 const mostSeen = 16 << 20
 
-func (s *seen) clear() { s.values, s.bytes = map[string]value{}, 0 }
+func (s *seen) clear() {
+	s.values, s.bytes = map[string]value{}, 0
+	s.state.Store(nil)
+}
 
 func (s *seen) put(key string, v value) {
 	s.bytes -= len(s.values[key].data)
 	if !v.there() {
 		delete(s.values, key)
+		if key == s.stateKey {
+			s.state.Store(nil)
+		}
 		return
 	}
 	if s.bytes += len(v.data); s.bytes > mostSeen || len(s.values) > 1<<16 {
@@ -125,6 +134,9 @@ func (s *seen) put(key string, v value) {
 		s.bytes = len(v.data)
 	}
 	s.values[key] = v
+	if key == s.stateKey {
+		s.state.Store(&v.data)
+	}
 }
 
 // all says whether every key was there when it was last looked at.

@@ -16,16 +16,16 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/store"
 )
 
-// openStored opens the store, where an API needs it, and serves the keys API and proxies from it. Where the store has
-// no room to open, they answer that, and the store is tried again: the other APIs go on, and so do these once somebody
-// has made room.
+// openStored opens the store, where an API needs it, and serves the keys API and proxies from it. If the store has no
+// room to open, or an etcd elsewhere does not answer, they answer that, and the store is tried again. The other APIs
+// are served meanwhile.
 func (s *Server) openStored(ctx, background context.Context) error {
 	if s.listeners[apiKeys] == nil && s.listeners[apiProxies] == nil {
 		s.open.Store(true)
 		return nil
 	}
 	behind, err := s.openStore(ctx)
-	if err != nil && !errors.Is(err, store.ErrFull) {
+	if err != nil && (ctx.Err() != nil || !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrAway)) {
 		return err
 	}
 	if l := s.listeners[apiKeys]; l != nil {
@@ -41,7 +41,7 @@ func (s *Server) openStored(ctx, background context.Context) error {
 	return nil
 }
 
-// retryInterval is how often a store is tried whose disk is full.
+// retryInterval is how often a store is tried that could not be opened.
 const retryInterval = 5 * time.Second
 
 func (s *Server) openLater(ctx, background context.Context) {

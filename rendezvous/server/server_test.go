@@ -10,6 +10,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"math/big"
@@ -237,6 +238,30 @@ func TestStart(t *testing.T) {
 		t.Errorf("the listener is still open: %v", err)
 	} else {
 		_ = l.Close()
+	}
+}
+
+// TestLateEtcd: an etcd that does not answer yet does not end the server, which opens it later.
+func TestLateEtcd(t *testing.T) {
+	t.Parallel()
+	tries := 0
+	s := begin(t, func(c *Config) {
+		open := c.Store
+		c.Store = func(ctx context.Context) (*store.Store, error) {
+			if tries++; tries == 1 {
+				return nil, fmt.Errorf("of the test: %w", store.ErrAway)
+			}
+			return open(ctx)
+		}
+	})
+	if code := put(t, s, "/a", "value=v"); code != http.StatusServiceUnavailable {
+		t.Errorf("while the etcd does not answer a write is answered %d", code)
+	}
+	for end := time.Now().Add(time.Minute); put(t, s, "/a", "value=v") != http.StatusCreated; {
+		if time.Now().After(end) {
+			t.Fatal("the server does not open the etcd")
+		}
+		time.Sleep(100 * time.Millisecond)
 	}
 }
 

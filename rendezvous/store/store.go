@@ -48,6 +48,9 @@ type External struct {
 // ErrRefused says that trying again will not help: the cluster is too old, or lets nobody in by these credentials.
 var ErrRefused = errors.New("the store refuses this client")
 
+// ErrAway says that no endpoint of the cluster has answered, or not as TLS requires. Trying again may help.
+var ErrAway = errors.New("the etcd does not answer")
+
 // dialTimeout is how long an endpoint has to answer for the first time.
 const dialTimeout = 5 * time.Second
 
@@ -73,7 +76,11 @@ func (e External) Open(ctx context.Context) (*Store, error) {
 	}
 	if err := answers(ctx, c); err != nil {
 		_ = c.Close() // it never was of use
-		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, refusal(errors.Join(err, e.handshake(ctx))))
+		err = refusal(errors.Join(err, e.handshake(ctx)))
+		if !errors.Is(err, ErrRefused) {
+			err = fmt.Errorf("%w: %w", ErrAway, err)
+		}
+		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, err)
 	}
 	return &Store{Client: c}, nil
 }

@@ -172,9 +172,17 @@ func testPreemption(l *lab) {
 		l.runs(g, 2)
 		other := gang{namespace: ns, name: "other", gpus: 1, scheduler: "default-scheduler"}.priority("high")
 		l.create(other, 0, 1)
-		l.runs(other, 1) // kube-scheduler knows of no gang, and evicts one of its pods
-		l.gone(g, 1)
-		l.create(g, 2, 3)
+		l.runs(other, 1)
+		// kube-scheduler knows of no gang, and evicts one of its pods, or both: it may look again before it has seen
+		// that the first is gone.
+		lost := 0
+		l.until("pods of g are evicted", func() bool {
+			left := l.pods(g)
+			lost = 2 - len(left)
+			leaving := func(p *corev1.Pod) bool { return p.DeletionTimestamp != nil }
+			return lost > 0 && !slices.ContainsFunc(left, leaving)
+		}, l.sight(g))
+		l.create(g, 2, 2+lost)
 		l.reported(g, "Insufficient")
 		l.nodes(ns, 1, 1)
 		l.runs(g, 2)

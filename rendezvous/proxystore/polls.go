@@ -1,0 +1,128 @@
+package proxystore
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
+)
+
+// Answers without the etcd.
+//
+// A client of torch 1.13 ends if it waits too long for an answer: for 5 minutes once its agent has formed a world,
+// whatever its read_timeout is, since synchronize in torch/distributed/elastic/utils/store.py sets that limit and never
+// sets it back. Agents whose workers train make two kinds of requests: they read the state of the rendezvous, and they
+// write their heartbeat into it. While the etcd is away, both can be answered from the latest state: nobody else can
+// change it for this agent, and a heartbeat counts for nothing, because proxies set those of a complete round ahead.
+// All other requests wait: to form a world, agents need the etcd.
+
+// answerPolls answers these requests from Options.Absence on, until the engine ends.
+func (w *watcher) answerPolls() {
+	e := w.e
+	ticks := time.NewTicker(e.options.Patience / 2)
+	defer ticks.Stop()
+	for {
+		select {
+		case <-ticks.C:
+		case <-e.ctx.Done():
+			return
+		}
+		state := e.seen.state.Load()
+		if state == nil || e.trouble.duration() < e.options.Absence {
+			continue
+		}
+		if m, err := parseMembership(*state); err == nil && m.complete() && !m.closed() {
+			w.answerQueued(m)
+		}
+	}
+}
+
+// answerQueued answers what it can of the queue, and removes it from there. The first request stays, because it may be
+// on its way to the etcd; that it was answered does not matter then. No request of a client overtakes another.
+func (w *watcher) answerQueued(m *membership) {
+	e := w.e
+	for _, node := range m.participants.keys {
+		m.setHeartbeat(node, time.Now().Add(heartbeatLifetime))
+	}
+	text, err := m.text()
+	if err != nil {
+		return
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.queue) == 0 {
+		return
+	}
+	waiting := map[tcpstore.Client]bool{}
+	answered := func(o *operation) bool {
+		if o.over {
+			return false
+		}
+		reply := w.answerTo(o, m, text)
+		if reply == nil || waiting[o.client] {
+			waiting[o.client] = true
+			return false
+		}
+		o.client.Send(reply)
+		e.finish(o)
+		return true
+	}
+	answered(e.queue[0])
+	rest := slices.DeleteFunc(e.queue[1:], func(o *operation) bool {
+		remove := answered(o)
+		if remove {
+			o.queued = false
+			e.bytes -= size(o.q)
+		}
+		return remove
+	})
+	e.queue = e.queue[:1+len(rest)]
+}
+
+// answerTo returns the reply to a request of an agent that takes part in a round, and nil to any other.
+func (w *watcher) answerTo(o *operation, m *membership, text []byte) tcpstore.Reply {
+	if len(o.q.Keys) != 1 || o.q.Keys[0] != w.state || !w.takesPart(o.client, m) {
+		return nil
+	}
+	switch o.q.Op {
+	case tcpstore.Wait:
+		return tcpstore.Status(0)
+	case tcpstore.Get:
+		return tcpstore.Reply{}.Value(text)
+	case tcpstore.CompareSet:
+		if changesHeartbeatsOnly(o.q.Values[0], o.q.Values[1]) {
+			return written(o.q, 0)
+		}
+	}
+	return nil
+}
+
+// takesPart reports whether the node of a client's agent is a participant.
+func (w *watcher) takesPart(c tcpstore.Client, m *membership) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	o := w.own[c]
+	return o != nil && slices.Contains(names(m.participants.keys), o.name)
+}
+
+// changesHeartbeatsOnly reports whether two states are of the same complete round with the same nodes.
+func changesHeartbeatsOnly(from, to []byte) bool {
+	a, err := parseMembership(from)
+	b, err2 := parseMembership(to)
+	return err == nil && err2 == nil && a.complete() && b.complete() && a.closed() == b.closed() &&
+		a.round() == b.round() && maps.Equal(a.places(), b.places())
+}
+
+// places returns the name of the list that each node is in. The ranks of a complete round do not change.
+func (m *membership) places() map[string]string {
+	all := map[string]string{}
+	for list, nodes := range map[string][]any{
+		"participants": m.participants.keys, "wait list": m.waiting.items, "redundancy list": m.redundant.items,
+	} {
+		for _, name := range names(nodes) {
+			all[name] = list
+		}
+	}
+	return all
+}

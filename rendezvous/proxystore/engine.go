@@ -17,8 +17,8 @@
 // While the etcd is away requests wait and are repeated until it answers: torch's clients never connect again, so an
 // error would end their agent. Clients of torch 2 limit the time of a WAIT only, those of torch 1.13 that of every
 // answer. A WAIT for keys that this engine has seen is therefore answered without the etcd, if that does not answer
-// within Options.Patience; so are the requests of agents that train, after Options.Absence (see polls.go). All other
-// requests wait for the etcd.
+// within Options.Patience; so are requests of agents of torch 1.13 that train, after Options.Absence (see polls.go).
+// All other requests wait for the etcd.
 //
 // An etcd that comes back empty or older is a store that is empty (see era): what is asked for is answered from that,
 // and what waits is refused, because what it waits for may have been written before.
@@ -53,7 +53,7 @@ type Options struct {
 	TTL      time.Duration // how long a run is kept that no proxy renews, default DefaultTTL, at least 2 s
 	Patience time.Duration // after which a WAIT for keys that were seen needs no answer of the etcd, default 2 s
 	Attempt  time.Duration // how long a request to the etcd may take before it is repeated, at first; default 5 s
-	Absence  time.Duration // after which agents that train are answered without the etcd, default 20 s
+	Absence  time.Duration // after which agents of torch 1.13 that train are answered without the etcd; default 200 s
 	// Silence is the time after which a silent node is evicted from the run; 0 disables eviction. MinNodes is the
 	// smallest number of nodes in a world. Stop ends the workers on this node. It is called if they still run Grace
 	// after the eviction of another node; a Grace of 0 disables that. Restart starts the agent anew. It is called if
@@ -158,7 +158,7 @@ func Permitted(ctx context.Context, c *clientv3.Client, o Options) error {
 func New(c *clientv3.Client, o Options) (*Engine, error) {
 	o.Prefix, o.TTL = cmp.Or(o.Prefix, "/tegen/c10d"), cmp.Or(o.TTL, DefaultTTL)
 	o.Patience, o.Attempt = cmp.Or(o.Patience, 2*time.Second), cmp.Or(o.Attempt, 5*time.Second)
-	o.Absence = cmp.Or(o.Absence, 20*time.Second)
+	o.Absence = cmp.Or(o.Absence, 200*time.Second)
 	o.Pending, o.Answer = cmp.Or(o.Pending, 64<<20), cmp.Or(o.Answer, 64<<20)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	switch {

@@ -16,11 +16,15 @@ import (
 // write their heartbeat into it. While the etcd is away, both can be answered from the latest state: nobody else can
 // change it for this agent, and a heartbeat counts for nothing, because proxies set those of a complete round ahead.
 // All other requests wait: to form a world, agents need the etcd.
+//
+// They are answered as late as possible. An agent that waits for an answer does not look at its workers, and so does
+// not take it for a failure of its own if others leave the round as soon as the etcd is back.
 
-// answerPolls answers these requests from Options.Absence on, until the engine ends.
+// answerPolls answers such requests of clients of torch 1.13 once they have waited for Options.Absence, until the
+// engine ends.
 func (w *watcher) answerPolls() {
 	e := w.e
-	ticks := time.NewTicker(e.options.Patience / 2)
+	ticks := time.NewTicker(min(e.options.Absence/4, time.Second))
 	defer ticks.Stop()
 	for {
 		select {
@@ -29,13 +33,20 @@ func (w *watcher) answerPolls() {
 			return
 		}
 		state := e.seen.state.Load()
-		if state == nil || e.trouble.duration() < e.options.Absence {
+		if state == nil || !w.waitFor(e.options.Absence) {
 			continue
 		}
 		if m, err := parseMembership(*state); err == nil && m.complete() && !m.closed() {
 			w.answerQueued(m)
 		}
 	}
+}
+
+// waitFor reports whether the oldest request has waited for so long.
+func (w *watcher) waitFor(d time.Duration) bool {
+	w.e.mu.Lock()
+	defer w.e.mu.Unlock()
+	return len(w.e.queue) > 0 && time.Since(w.e.queue[0].came) >= d
 }
 
 // answerQueued answers what it can of the queue, and removes it from there. The first request stays, because it may be
@@ -80,9 +91,10 @@ func (w *watcher) answerQueued(m *membership) {
 	e.queue = e.queue[:1+len(rest)]
 }
 
-// answerTo returns the reply to a request of an agent that takes part in a round, and nil to any other.
+// answerTo returns the reply to a request that is answered without the etcd, and nil to any other.
 func (w *watcher) answerTo(o *operation, m *membership, text []byte) tcpstore.Reply {
-	if len(o.q.Keys) != 1 || o.q.Keys[0] != w.state || !w.takesPart(o.client, m) {
+	if o.client.Dialect() != tcpstore.Old || time.Since(o.came) < w.e.options.Absence || len(o.q.Keys) != 1 ||
+		o.q.Keys[0] != w.state || !w.takesPart(o.client, m) {
 		return nil
 	}
 	switch o.q.Op {

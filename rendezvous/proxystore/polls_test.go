@@ -1,6 +1,7 @@
 package proxystore
 
 import (
+	"net"
 	"slices"
 	"testing"
 	"time"
@@ -8,8 +9,9 @@ import (
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
 
-// TestPolls: while the etcd is away for long, an agent that trains reads the state and writes its heartbeat, as it does
-// all the time. What changes the round waits for the etcd, and what was answered meanwhile changes nothing.
+// TestPolls: while the etcd is away for long, an agent of torch 1.13 that trains reads the state and writes its
+// heartbeat, as it does all the time. What changes the round waits for the etcd, and what was answered meanwhile
+// changes nothing.
 func TestPolls(t *testing.T) {
 	t.Parallel()
 	a, b := world(t, etcd(t), Options{
@@ -17,6 +19,8 @@ func TestPolls(t *testing.T) {
 		Absence: 300 * time.Millisecond,
 	})
 	key := stateKey(a.run)
+	a.peer = peer{t, oldConn{a.dialOld(t)}}
+	a.change(func(*membership) {})
 	a.relay.cut()
 	for range 3 {
 		a.change(func(*membership) {})
@@ -35,12 +39,30 @@ func TestPolls(t *testing.T) {
 		t.Fatal(err)
 	}
 	a.say(tcpstore.CompareSet, key, was, string(without))
-	time.Sleep(a.options.Absence)
+	time.Sleep(2 * a.options.Absence)
 	b.change(func(*membership) {})
 	a.relay.open()
 	equal(t, "participants afterwards, as the etcd has them", len(a.answeredState().participants.keys), 2)
 	equal(t, "participants for the other", len(b.state().participants.keys), 2)
 	equal(t, "something else", a.add("/n", 1), 1)
+}
+
+// dialOld connects as torch 1.13 does.
+func (p pod) dialOld(t *testing.T) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+// oldConn sends the numbers of torch 1.13, which has no VALIDATE, for operations in messages of one write each.
+type oldConn struct{ net.Conn }
+
+func (c oldConn) Write(b []byte) (int, error) {
+	return c.Conn.Write(append([]byte{b[0] - 1}, b[1:]...))
 }
 
 // answeredState reads an answer that is a state.

@@ -91,16 +91,6 @@ func (t *trouble) begin(o Options, err error) {
 	}
 }
 
-// duration returns for how long the etcd has been away, 0 if it is not.
-func (t *trouble) duration() time.Duration {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.since.IsZero() {
-		return 0
-	}
-	return time.Since(t.since)
-}
-
 func (t *trouble) over(o Options) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -83,6 +83,7 @@ func behindGateways(t *testing.T, v version) *chaos {
 		g.address = r.network.prefix + "1:" + port
 		g.command = append(g.command, "--listen-proxies="+g.address)
 		g.start()
+		g.ready = strings.TrimSuffix(g.ready, "readyz") + "healthz" // it may be started again while the etcd is away
 		c.gateways, addresses = append(c.gateways, g), append(addresses, g.address)
 	}
 	r.endpoint = strings.Join(addresses, ",")

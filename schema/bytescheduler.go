@@ -32,15 +32,15 @@ func (r *validation) byteScheduler() {
 		r.bytePSTarget()
 		return
 	}
-	if r.isSet("spec.horovod.controller") {
+	if r.IsSet("spec.horovod.controller") {
 		r.fail("spec.horovod.controller", "requires",
 			"ByteScheduler patches Horovod 0.16, which has no other than MPI: leave it out")
 	}
-	if r.isSet("spec.servers") {
+	if r.IsSet("spec.servers") {
 		r.fail("spec.servers", "requires",
 			"mode horovod trains without servers: leave them out, or set spec.bytescheduler.mode to byteps")
 	}
-	if r.isSet("spec.bytescheduler.rootPort") && !b.PartitionTuning {
+	if r.IsSet("spec.bytescheduler.rootPort") && !b.PartitionTuning {
 		r.fail("spec.bytescheduler.rootPort", "requires",
 			"only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
 	}
@@ -103,7 +103,7 @@ func (r *validation) bytePS() {
 		return
 	}
 	for _, section := range []string{"ssh", "horovod"} {
-		if r.isSet("spec." + section) {
+		if r.IsSet("spec." + section) {
 			r.fail("spec."+section, "requires", "belongs to mode horovod: leave this out")
 		}
 	}
@@ -111,7 +111,7 @@ func (r *validation) bytePS() {
 		"partition", "credit", "creditTuning", "partitionTuning", "rootPort", "timeline",
 		"debug",
 	} {
-		if at := "spec.bytescheduler." + field; r.isSet(at) {
+		if at := "spec.bytescheduler." + field; r.IsSet(at) {
 			r.fail(at, "requires",
 				"belongs to mode horovod: leave this out; what BytePS itself reads, spec.env can set")
 		}
@@ -119,7 +119,7 @@ func (r *validation) bytePS() {
 	if g := s.Gang; g != nil && g.Scheduler == GangKueue {
 		r.fail("spec.gang.scheduler", "requires", "%s: use another scheduler", mxnetJob["gang.scheduler=kueue"])
 	}
-	if r.isSet("spec.workers.processes") {
+	if r.IsSet("spec.workers.processes") {
 		r.fail("spec.workers.processes", "requires", "bpslaunch starts a process for each accelerator: leave this out")
 	}
 	forced := slices.ContainsFunc(s.Env, func(e Env) bool { return e.Name == "BYTEPS_FORCE_DISTRIBUTED" })

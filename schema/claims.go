@@ -52,19 +52,19 @@ func (r *validation) deviceClaims() {
 		}
 		return
 	}
-	resource := r.root.Below("spec", "resources", "gpuResource")
+	resource := r.Root.Below("spec", "resources", "gpuResource")
 	switch {
-	case res.GPU == 0 && r.asked.gpu == 0 && !r.root.Below("spec", "resources", "deviceClass").Merged:
+	case res.GPU == 0 && r.asked.gpu == 0 && !r.Root.Below("spec", "resources", "deviceClass").Merged:
 		r.fail(at, "requires", "write how many devices a worker claims, in spec.resources.gpu")
 	case res.GPU > 32: // resource.k8s.io/v1, AllocationResultsMaxSize
 		r.fail("spec.resources.gpu", "range", "a claim has at most 32 devices, and not %d", res.GPU)
-	case r.isSet("spec.resources.gpuResource") && resource != nil && !resource.Merged:
+	case r.IsSet("spec.resources.gpuResource") && resource != nil && !resource.Merged:
 		r.fail("spec.resources.gpuResource", "one-of", "the accelerators are those of deviceClass %s, and not a "+
 			"device plugin's: leave one of the two out", res.DeviceClass)
 	}
 	for i := range r.Spec.Groups {
 		own := fmt.Sprintf("spec.groups[%d].resources.gpuResource", i)
-		if r.Spec.Groups[i].Resources.GPU > 0 && !r.isSet(own) {
+		if r.Spec.Groups[i].Resources.GPU > 0 && !r.IsSet(own) {
 			r.fail(own, "requires", "a group claims no devices: write the resource name of its accelerators, such as "+
 				"deviceclass.resource.kubernetes.io/%s, by which Kubernetes 1.36 takes them of the same class",
 				res.DeviceClass)

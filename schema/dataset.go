@@ -69,7 +69,7 @@ func (r *validation) storeOf(d *Dataset, at string) {
 		r.fail(at+".sha256", "requires", "it is the sum of one file, and these are many: leave it out, and name a "+
 			"revision where there is one")
 	}
-	if !web && d.Unpack && r.isSet(at+".unpack") {
+	if !web && d.Unpack && r.IsSet(at+".unpack") {
 		r.fail(at+".unpack", "requires", "what is in a bucket or a repository stays as it is: leave it out, or fetch "+
 			"the archive by https")
 	}

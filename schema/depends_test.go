@@ -109,7 +109,7 @@ func (c dependsCase) ask() (answers, bool) {
 	}
 	a := answers{invalid: l.invalid}
 	for _, rule := range rules {
-		v := &validation{Job: l.job, root: root, row: rowOf(&l.job.Spec)}
+		v := &validation{Written: Written{l.job, root, rowOf(&l.job.Spec)}}
 		rule.check(v)
 		a.said = append(a.said, v.errs)
 	}

@@ -39,6 +39,9 @@ func (s *Spec) storesInCompanion() bool {
 		z.Companion.Storage == nil
 }
 
+// UsualCompanionMemory is the default of roles.companion.resources.memory in defaults.cue.
+const UsualCompanionMemory = "512Mi"
+
 // CompanionMemory is the memory that a companion may have; where its author wants no limit, what it asks for or the
 // usual one, whichever is more.
 func (s *Spec) CompanionMemory() resource.Quantity {
@@ -46,19 +49,11 @@ func (s *Spec) CompanionMemory() resource.Quantity {
 	if limit := own.MemoryLimit(); limit != nil {
 		return *limit
 	}
-	memory := usualCompanionMemory()
+	memory := resource.MustParse(UsualCompanionMemory)
 	if asked := own.amount(own.Requests, resourceMemory); asked != nil && asked.Cmp(memory) > 0 {
 		return *asked
 	}
 	return memory
-}
-
-func usualCompanionMemory() resource.Quantity {
-	usual := jobSchema().Field("spec").Schema
-	for _, name := range []string{"roles", RoleCompanion, "resources"} {
-		usual = usual.Field(name).Schema
-	}
-	return resource.MustParse(usual.Field("memory").Value.Text)
 }
 
 // leastVolume is the smallest volume of a store: a companion has two files of its log of 16Mi each, and accepts writes
@@ -97,7 +92,7 @@ func (r *validation) storeDisk(role string, needs resource.Quantity, what, other
 		return
 	}
 	at := "spec.roles." + role + ".resources."
-	if r.isSet(at + "limits.ephemeralStorage") {
+	if r.IsSet(at + "limits.ephemeralStorage") {
 		at += "limits."
 	}
 	r.fail(at+"ephemeralStorage", "order", "%s is below %s: %s; give it that much, or %s", limit, &needs, what,

@@ -39,3 +39,17 @@ func TestStoreDisks(t *testing.T) {
 		}
 	}
 }
+
+func TestUsualCompanionMemory(t *testing.T) {
+	usual := jobSchema().Field("spec").Schema
+	for _, name := range []string{"roles", RoleCompanion, "resources", "memory"} {
+		field := usual.Field(name)
+		if name == "memory" {
+			if got := field.Value.Text; got != UsualCompanionMemory {
+				t.Errorf("defaults.cue has %s, and UsualCompanionMemory is %s", got, UsualCompanionMemory)
+			}
+			return
+		}
+		usual = field.Schema
+	}
+}

@@ -85,9 +85,9 @@ func (s *Spec) RuleDecides(reason string) bool {
 }
 
 // failingAlone are the groups that fail otherwise than the workers.
-func failingAlone(r *validation) (paths []string) {
-	for i := range r.Spec.Groups {
-		if r.Spec.Groups[i].Failure != nil {
+func failingAlone(j *Written) (paths []string) {
+	for i := range j.Spec.Groups {
+		if j.Spec.Groups[i].Failure != nil {
 			paths = append(paths, fmt.Sprintf("spec.groups[%d].failure", i))
 		}
 	}

@@ -18,7 +18,7 @@ type Feature struct {
 	Shows []string
 
 	dependsOn string                     // the parts that used depends on
-	used      func(*validation) []string // the paths where a job uses it
+	used      func(*Written) []string // the paths where a job uses it
 }
 
 // Features lists what targets differ in, in the order of job.cue.
@@ -50,19 +50,19 @@ var Features = slices.Concat([]Feature{
 		"workers.slices", "slices of the workers, each a Job of its own",
 		[]string{".replicatedJobs[worker].replicas=2", ".env[SLICE_ID]", ".completions=1"},
 		"workers.slices",
-		func(r *validation) []string { return when(r.Spec.Workers.Slices > 1, "workers.slices") },
+		func(j *Written) []string { return when(j.Spec.Workers.Slices > 1, "workers.slices") },
 	},
 	{
 		"workers.autoscale.cpu", "as many workers as the use of their CPU asks for",
 		[]string{".averageUtilization=80"},
 		"workers.autoscale.cpu",
-		func(r *validation) []string { return when(r.Spec.Workers.Autoscale != nil, "workers.autoscale.cpu") },
+		func(j *Written) []string { return when(j.Spec.Workers.Autoscale != nil, "workers.autoscale.cpu") },
 	},
 	{
 		"workers.master", "a Master, for programs that meet at it by themselves",
 		[]string{".Master."},
 		"workers.master",
-		func(r *validation) []string { return when(r.Spec.Workers.Master, "workers.master") },
+		func(j *Written) []string { return when(j.Spec.Workers.Master, "workers.master") },
 	},
 	written("groups", "groups of pods beside the workers", ".env[TEGEN_SIDE_HOST].value="),
 	{
@@ -89,7 +89,7 @@ var Features = slices.Concat([]Feature{
 		"rendezvous.proxy", "a torchrun that outlives its store",
 		[]string{"[install-launcher]", "=proxy|tegen-rendezvous proxy"},
 		"target rendezvous",
-		func(r *validation) []string { return when(r.Spec.Rendezvous.Proxy, "rendezvous.proxy") },
+		func(j *Written) []string { return when(j.Spec.Rendezvous.Proxy, "rendezvous.proxy") },
 	},
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous",
 		"maxRestarts lastCall joinTimeout conf", "[PET_MAX_RESTARTS]|axRestarts=|max_restarts|max-restarts"),
@@ -99,7 +99,7 @@ var Features = slices.Concat([]Feature{
 		"ssh.server=" + SSHImage, "an sshd and users of the image's own",
 		[]string{".sshAuthMountPath=/root/.ssh", "-.volumes[ssh]", "-.readinessProbe."},
 		"target ssh",
-		func(r *validation) []string { return when(r.Spec.ImageSSH(), "ssh.server") },
+		func(j *Written) []string { return when(j.Spec.ImageSSH(), "ssh.server") },
 	},
 	written("ssh.secret", "ssh keys that exist already", ".volumes[ssh-keys].secret.secretName=", "expects=Secret/",
 		"-.volumes[ssh-keys].secret.optional=true", "-Secret.metadata.name=j-ssh", "-Job.metadata.name=j-keygen"),
@@ -120,7 +120,7 @@ var Features = slices.Concat([]Feature{
 		"suspend", "no training pod starts",
 		[]string{"uspend=true|.schedulingGates["},
 		"suspend",
-		func(r *validation) []string { return when(r.Spec.Suspend, "suspend") },
+		func(j *Written) []string { return when(j.Spec.Suspend, "suspend") },
 	},
 	written("managedBy", "another controller that starts the job", "anagedBy="),
 	written("storage", "volumes", ".volumeMounts[runs].mountPath=/runs",
@@ -169,7 +169,7 @@ var Features = slices.Concat([]Feature{
 		"placement.spot", "nodes that may be taken back",
 		[]string{".nodeSelector.cloud.google.com/gke-spot=", ".tolerations[]"},
 		"placement",
-		func(r *validation) []string { return when(r.Spec.Placement.Spot, "placement.spot") },
+		func(j *Written) []string { return when(j.Spec.Placement.Spot, "placement.spot") },
 	},
 	written("placement.nodeSelector", "node selector", ".nodeSelector."),
 	written("placement.tolerations", "tolerations", ".tolerations[]"),
@@ -195,8 +195,8 @@ var Features = slices.Concat([]Feature{
 		"failure.restartAllInPlace", "all containers are started anew in their pods",
 		[]string{".restartStrategy=InPlaceRestart"},
 		"failure",
-		func(r *validation) []string {
-			return when(r.Spec.Failure.RestartAllInPlace, "failure.restartAllInPlace")
+		func(j *Written) []string {
+			return when(j.Spec.Failure.RestartAllInPlace, "failure.restartAllInPlace")
 		},
 	},
 	written("failure.restartAllOn", "lost pods alone start all anew", "-=PodFailed"),
@@ -210,7 +210,7 @@ var Features = slices.Concat([]Feature{
 		"failure.inPlace", "what failed is started again in its own pod",
 		[]string{".restartPolicy=OnFailure"},
 		"failure",
-		func(r *validation) []string { return when(r.Spec.Failure.InPlace, "failure.inPlace") },
+		func(j *Written) []string { return when(j.Spec.Failure.InPlace, "failure.inPlace") },
 	},
 	written("failure.deadline", "a limit on time", "ctiveDeadlineSeconds="),
 	written("success", "groups that must succeed", "uccessPolicy|.action=CompleteJob"),
@@ -237,7 +237,7 @@ var Features = slices.Concat([]Feature{
 
 // written is a feature that is used wherever its field is given, in the author's file or by an environment.
 func written(field, doc string, shows ...string) Feature {
-	used := func(r *validation) []string { return when(r.isSet("spec."+field), field) }
+	used := func(j *Written) []string { return when(j.IsSet("spec."+field), field) }
 	return Feature{field, doc, shows, "target", used}
 }
 
@@ -250,9 +250,9 @@ func roleOf(field, doc string, shows ...string) Feature {
 
 // writtenOf is a feature that is used wherever one of some fields of a section is given.
 func writtenOf(name, section, doc, fields string, shows ...string) Feature {
-	used := func(r *validation) (paths []string) {
+	used := func(j *Written) (paths []string) {
 		for field := range strings.FieldsSeq(fields) {
-			paths = append(paths, when(r.isSet("spec."+section+"."+field), section+"."+field)...)
+			paths = append(paths, when(j.IsSet("spec."+section+"."+field), section+"."+field)...)
 		}
 		return paths
 	}
@@ -288,7 +288,7 @@ var gangShows = map[string][]string{
 // gangFeatures are the dialects of gang scheduling.
 func gangFeatures() (all []Feature) {
 	for _, d := range Dialects {
-		used := func(r *validation) []string { return when(r.Spec.Gang.Is(d.Name), "gang.scheduler") }
+		used := func(j *Written) []string { return when(j.Spec.Gang.Is(d.Name), "gang.scheduler") }
 		all = append(all, Feature{"gang.scheduler=" + d.Name, "gang of " + d.Name, gangShows[d.Name], "gang", used})
 	}
 	all = append(all, written("gang.topology", "workers near each other, where the gang's scheduler can",
@@ -305,53 +305,53 @@ func koordinatorShows() (keys []string) {
 }
 
 // unlaunched passes over frameworks that have no launcher to choose, since launcher says so already.
-func unlaunched(r *validation) []string { return when(r.Spec.Unlaunched(), "launcher") }
+func unlaunched(j *Written) []string { return when(j.Spec.Unlaunched(), "launcher") }
 
-func elastic(r *validation) []string {
-	w := &r.Spec.Workers
+func elastic(j *Written) []string {
+	w := &j.Spec.Workers
 	field := "workers.min"
-	if !r.isSet("spec.workers.min") {
+	if !j.IsSet("spec.workers.min") {
 		field = "workers.max"
 	}
 	return when(w.Min < w.Max, field)
 }
 
 // endless passes over targets that count no restarts, since failure.restarts says so already.
-func endless(r *validation) []string {
-	return when(r.Spec.Failure.Restarts.None && (r.row == nil || r.row.Carries("failure.restarts")), "failure.restarts")
+func endless(j *Written) []string {
+	return when(j.Spec.Failure.Restarts.None && (j.Row == nil || j.Row.Carries("failure.restarts")), "failure.restarts")
 }
 
 // perWorker passes over targets whose failed pods stay as they are, which needs no counting.
-func perWorker(r *validation) []string {
-	n := r.Spec.Failure.RestartsPerWorker
-	return when(n != nil && !r.Spec.LeavesFailed(), "failure.restartsPerWorker")
+func perWorker(j *Written) []string {
+	n := j.Spec.Failure.RestartsPerWorker
+	return when(n != nil && !j.Spec.LeavesFailed(), "failure.restartsPerWorker")
 }
 
 // ignoresDisruptions passes over an ElasticJob whose killed workers are made again, and no others.
-func ignoresDisruptions(r *validation) []string {
-	return when(r.isSet("spec.failure.ignoreDisruptions") && (r.Spec.Target != TargetElasticJob ||
-		!r.Spec.LeavesFailed()), "failure.ignoreDisruptions")
+func ignoresDisruptions(j *Written) []string {
+	return when(j.IsSet("spec.failure.ignoreDisruptions") && (j.Spec.Target != TargetElasticJob ||
+		!j.Spec.LeavesFailed()), "failure.ignoreDisruptions")
 }
 
-func fetchedData(r *validation) (paths []string) {
-	for i := range r.Spec.Storage {
-		paths = append(paths, when(r.Spec.Storage[i].Dataset != nil, fmt.Sprintf("storage[%d].dataset", i))...)
+func fetchedData(j *Written) (paths []string) {
+	for i := range j.Spec.Storage {
+		paths = append(paths, when(j.Spec.Storage[i].Dataset != nil, fmt.Sprintf("storage[%d].dataset", i))...)
 	}
 	return paths
 }
 
-func goingVolumes(r *validation) (paths []string) {
-	for i := range r.Spec.Storage {
+func goingVolumes(j *Written) (paths []string) {
+	for i := range j.Spec.Storage {
 		field := fmt.Sprintf("storage[%d].onDelete", i)
-		paths = append(paths, when(r.isSet("spec."+field), field)...)
+		paths = append(paths, when(j.IsSet("spec."+field), field)...)
 	}
 	return paths
 }
 
 // ownGroup passes over the default, which is rendered for every target.
-func ownGroup(r *validation) []string {
-	group := r.Spec.Security.RunAsGroup
-	return when(r.isSet("spec.security.runAsGroup") && group.Number != nil && !group.Is(65534), "security.runAsGroup")
+func ownGroup(j *Written) []string {
+	group := j.Spec.Security.RunAsGroup
+	return when(j.IsSet("spec.security.runAsGroup") && group.Number != nil && !group.Is(65534), "security.runAsGroup")
 }
 
 func when(used bool, field string) []string {
@@ -372,11 +372,11 @@ func featureRules() []rule {
 }
 
 func (r *validation) carries(f Feature) {
-	t := r.row
+	t := r.Row
 	if t == nil || t.Carries(f.Name) {
 		return
 	}
-	paths := f.used(r)
+	paths := f.used(&r.Written)
 	if len(paths) == 0 {
 		return
 	}

@@ -77,9 +77,9 @@ func TestFeaturesAreWhole(t *testing.T) {
 func featured(leaf string) bool {
 	text := "spec: {" + strings.ReplaceAll(leaf, ".", ": {") + ": x" + strings.Repeat("}", strings.Count(leaf, ".")+1)
 	docs, _ := structural.Split(Source{Name: "leaf", Data: []byte(text)})
-	r := &validation{Job: &Job{}, root: structural.Parse(docs[0]).Root}
+	j := &Written{Job: &Job{}, Root: structural.Parse(docs[0]).Root}
 	return slices.ContainsFunc(Features, func(f Feature) bool {
 		field, _, _ := strings.Cut(f.Name, "=")
-		return field == leaf || len(f.used(r)) > 0
+		return field == leaf || len(f.used(j)) > 0
 	})
 }

@@ -242,7 +242,7 @@ func (s *Spec) placeOf(role string) string {
 
 // orderOf is a feature that is used wherever pods are started after others are ready, or done.
 func orderOf(name, doc, when string, shows ...string) Feature {
-	used := func(r *validation) (paths []string) {
+	used := func(j *Written) (paths []string) {
 		add := func(at string, after []After) {
 			for i, a := range after {
 				if a.When == when {
@@ -250,8 +250,8 @@ func orderOf(name, doc, when string, shows ...string) Feature {
 				}
 			}
 		}
-		add("workers.after", r.Spec.Workers.After)
-		for i, g := range r.Spec.Groups {
+		add("workers.after", j.Spec.Workers.After)
+		for i, g := range j.Spec.Groups {
 			add(fmt.Sprintf("groups[%d].after", i), g.After)
 		}
 		return paths
@@ -260,7 +260,7 @@ func orderOf(name, doc, when string, shows ...string) Feature {
 }
 
 // allOfSeveral are groups that must all succeed.
-func allOfSeveral(r *validation) []string {
-	s := r.Spec.Success
+func allOfSeveral(j *Written) []string {
+	s := j.Spec.Success
 	return when(s != nil && len(s.Groups) > 1 && s.When == WhenAll, "success.when")
 }

@@ -46,7 +46,7 @@ func (r *validation) bareEnv() {
 	if r.Spec.Target != TargetMXJobMlkube {
 		return
 	}
-	if len(r.Spec.Env) > 0 && !r.isSet("spec.env") {
+	if len(r.Spec.Env) > 0 && !r.IsSet("spec.env") {
 		r.fail("spec.target", "target",
 			"the environment gives workers variables, which target %s cannot carry: %s; targets %s, %s can",
 			TargetMXJobMlkube, mlkubeEnv, TargetJob, TargetMXJob)
@@ -54,7 +54,7 @@ func (r *validation) bareEnv() {
 	for at := range r.patchedEnv() {
 		r.fail(at, "target", "target %s cannot carry this: %s; spec.envFrom can", TargetMXJobMlkube, mlkubeEnv)
 	}
-	if r.isSet("spec.gang.priority") {
+	if r.IsSet("spec.gang.priority") {
 		r.fail("spec.gang.priority", "target", "target %s cannot carry this: %s", TargetMXJobMlkube, mlkubePods)
 	}
 }

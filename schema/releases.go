@@ -9,7 +9,7 @@ type release struct {
 	what      string // of the API
 	without   string // what becomes of the job on an older one, and what to write there
 	dependsOn string
-	used      func(*validation) []string // the paths where a job asks for it
+	used      func(*Written) []string // the paths where a job asks for it
 }
 
 // releases are those from which the feature gates of the fields are on, but for claims, which have an API that is
@@ -23,19 +23,19 @@ var releases = []release{
 		26, "podFailurePolicy of a Job", "every failed pod would count alike: leave fatalExitCodes out and set " +
 			"failure.ignoreDisruptions: false",
 		"target failure groups",
-		func(r *validation) []string {
-			return when(r.Spec.makesJobs() && r.Spec.failing((*Failure).tellsApart), "failure.ignoreDisruptions")
+		func(j *Written) []string {
+			return when(j.Spec.makesJobs() && j.Spec.failing((*Failure).tellsApart), "failure.ignoreDisruptions")
 		},
 	},
 	{
 		27, "schedulingGates of a Pod", "suspended pods would start: use target job", "target suspend",
-		func(r *validation) []string { return when(r.Spec.Target == TargetPods && r.Spec.Suspend, "suspend") },
+		func(j *Written) []string { return when(j.Spec.Target == TargetPods && j.Spec.Suspend, "suspend") },
 	},
 	{
 		27, "persistentVolumeClaimRetentionPolicy of a StatefulSet", "the next run would find the data of the last: " +
 			"leave storage out", "rendezvous.store rendezvous.etcd rendezvous.companion",
-		func(r *validation) []string {
-			v := &r.Spec.Rendezvous
+		func(j *Written) []string {
+			v := &j.Spec.Rendezvous
 			return append(when(v.Store == StoreEtcd && v.Etcd.Storage != nil, "rendezvous.etcd.storage"),
 				when(v.Store == StoreCompanion && v.Companion.Storage != nil, "rendezvous.companion.storage")...)
 		},
@@ -44,61 +44,61 @@ var releases = []release{
 		29, "podReplacementPolicy of a Job", "a pod would be replaced while it still ends, by one of the same " +
 			"hostname: set failure.ignoreDisruptions: true",
 		"target framework failure groups",
-		func(r *validation) []string {
+		func(j *Written) []string {
 			replaced := func(f *Failure) bool { return !f.tellsApart() && (f.Restarts.None || f.Restarts.Limit > 0) }
-			return when(r.Spec.makesJobs() && r.Spec.failing(replaced), "kubernetesVersion")
+			return when(j.Spec.makesJobs() && j.Spec.failing(replaced), "kubernetesVersion")
 		},
 	},
 	{
 		29, "backoffLimitPerIndex of a Job", "there would be no limit of its own for a worker: set failure.restarts",
 		"target failure",
-		func(r *validation) []string {
-			return when(r.Spec.makesJobs() && r.Spec.Failure.RestartsPerWorker != nil, "failure.restartsPerWorker")
+		func(j *Written) []string {
+			return when(j.Spec.makesJobs() && j.Spec.Failure.RestartsPerWorker != nil, "failure.restartsPerWorker")
 		},
 	},
 	{
 		29, "sidecars", "the program would wait for their end: leave them out", "sidecars",
-		func(r *validation) []string { return when(len(r.Spec.Sidecars) > 0, "sidecars") },
+		func(j *Written) []string { return when(len(j.Spec.Sidecars) > 0, "sidecars") },
 	},
 	{
 		31, "successPolicy of a Job", "the job would not be complete when its training is: set workers.replicas alone",
 		"target workers",
-		func(r *validation) []string {
-			if !r.Spec.makesJobs() || r.Spec.HostLaunched() {
+		func(j *Written) []string {
+			if !j.Spec.makesJobs() || j.Spec.HostLaunched() {
 				return nil
 			}
-			return elastic(r)
+			return elastic(j)
 		},
 	},
 	{
 		31, "successPolicy of a Job", "workers that serve the first would keep the job from being complete: use " +
 			"target mpijob",
 		"target framework bytescheduler.mode mpi",
-		func(r *validation) []string {
-			return when(r.Spec.makesJobs() && r.Spec.HostLaunched(), "target")
+		func(j *Written) []string {
+			return when(j.Spec.makesJobs() && j.Spec.HostLaunched(), "target")
 		},
 	},
 	{
 		32, "managedBy of a Job", "its own controller would start it too: leave it out", "target managedBy",
-		func(r *validation) []string {
-			return when(r.Spec.Target == TargetJob && r.Spec.ManagedBy != "", "managedBy")
+		func(j *Written) []string {
+			return when(j.Spec.Target == TargetJob && j.Spec.ManagedBy != "", "managedBy")
 		},
 	},
 	{
 		32, "claims of this form", "no devices would be found; they are off by default before 1.34: ask for those of " +
 			"a device plugin by resources.gpuResource", "resources.deviceClass resources.claims resources.gpu",
-		func(r *validation) []string {
-			if r.Spec.Resources.DeviceClass != "" {
+		func(j *Written) []string {
+			if j.Spec.Resources.DeviceClass != "" {
 				return when(true, "resources.deviceClass")
 			}
-			return when(len(r.Spec.Resources.Claims) > 0, "resources.claims")
+			return when(len(j.Spec.Resources.Claims) > 0, "resources.claims")
 		},
 	},
 	{
 		35, "images as volumes by default", "the code would be missing: fetch it by code.git, or build it into the " +
 			"image", "code",
-		func(r *validation) []string {
-			return when(r.Spec.Code != nil && r.Spec.Code.Image != "", "code.image")
+		func(j *Written) []string {
+			return when(j.Spec.Code != nil && j.Spec.Code.Image != "", "code.image")
 		},
 	},
 }
@@ -110,7 +110,7 @@ func releaseRules() (all []rule) {
 			if minor := r.Spec.minor(); minor == 0 || minor >= row.minor {
 				return
 			}
-			for _, at := range row.used(r) {
+			for _, at := range row.used(&r.Written) {
 				r.fail(at, "requires", "Kubernetes %s has no %s, which 1.%d has: %s", r.Spec.KubernetesVersion,
 					row.what, row.minor, row.without)
 			}

@@ -179,8 +179,8 @@ func (s *Spec) MakesCertificates() bool {
 func (r *validation) roles() {
 	for _, row := range roleTable {
 		at := "spec.roles." + row.name
-		if n := r.root.Below("spec", "roles", row.name); r.isSet(at) && !n.Merged && !r.Spec.has(row.name) &&
-			r.row != nil && r.row.Carries("roles."+row.name) {
+		if n := r.Root.Below("spec", "roles", row.name); r.IsSet(at) && !n.Merged && !r.Spec.has(row.name) &&
+			r.Row != nil && r.Row.Carries("roles."+row.name) {
 			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", row.name, row.comesWith,
 				r.Spec.othersWords())
 		}

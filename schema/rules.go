@@ -13,9 +13,7 @@ import (
 
 // validation is what a rule works with: the job as generators would see it, and its tree for positions.
 type validation struct {
-	*Job
-	root *structural.Node
-	row  *Target                   // of the table of targets; nil where the framework has no such target
+	Written
 	bad  map[*structural.Node]bool // values that were refused already
 	errs Errors
 }
@@ -100,7 +98,7 @@ var rules = slices.Concat([]rule{
 
 // validate asks every rule that depends on valid parts only.
 func validate(job *Job, root *structural.Node, invalid parts) Errors {
-	r := &validation{Job: job, root: root, row: rowOf(&job.Spec)}
+	r := &validation{Written: Written{job, root, rowOf(&job.Spec)}}
 	for _, rule := range rules {
 		if len(invalid) == 0 || !slices.ContainsFunc(strings.Fields(rule.dependsOn), invalid.touch) {
 			rule.check(r)
@@ -110,16 +108,13 @@ func validate(job *Job, root *structural.Node, invalid parts) Errors {
 }
 
 func (r *validation) fail(path, rule, format string, args ...any) {
-	r.errs = append(r.errs, r.root.Errorf(path, rule, format, args...))
+	r.errs = append(r.errs, r.Root.Errorf(path, rule, format, args...))
 }
 
 // failKey reports a mistake in a key of a mapping that takes any.
 func (r *validation) failKey(mapping, key, rule, format string, args ...any) {
-	r.errs = append(r.errs, r.root.KeyErrorf(mapping, key, rule, format, args...))
+	r.errs = append(r.errs, r.Root.KeyErrorf(mapping, key, rule, format, args...))
 }
-
-// isSet says whether somebody wrote the field, be it the author or an environment.
-func (r *validation) isSet(dotted string) bool { return r.root.IsSet(dotted) }
 
 func (r *validation) names() {
 	switch ns := r.Metadata.Namespace; {
@@ -158,7 +153,7 @@ func (r *validation) script() {
 		return
 	}
 	switch {
-	case s.S3 == "" && r.isSet("spec.script.fetch"):
+	case s.S3 == "" && r.IsSet("spec.script.fetch"):
 		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched: leave it out, or set spec.script.s3")
 	case s.S3 != "" && s.Fetch == FetchEntrypoint && r.Spec.Torchrun():
 		r.fail("spec.script.fetch", "requires",
@@ -208,11 +203,11 @@ func (r *validation) workers() {
 	switch {
 	case w.Replicas == 0:
 		r.fail("spec.workers", "requires", "needs replicas, or max")
-	case w.Replicas > w.Max && !r.isSet("spec.workers.min"):
+	case w.Replicas > w.Max && !r.IsSet("spec.workers.min"):
 		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
-	case w.Max < w.Min && r.isSet("spec.workers.max"):
+	case w.Max < w.Min && r.IsSet("spec.workers.max"):
 		r.fail("spec.workers.max", "order", "%d is below min %d", w.Max, w.Min)
-	case w.Replicas < w.Min && r.isSet("spec.workers.replicas"):
+	case w.Replicas < w.Min && r.IsSet("spec.workers.replicas"):
 		r.fail("spec.workers.replicas", "order", "%d is below min %d", w.Replicas, w.Min)
 	case w.Replicas > w.Max:
 		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
@@ -231,7 +226,7 @@ func (r *validation) barePods() {
 	if r.Spec.Target != TargetPods {
 		return
 	}
-	if size := weightOf(r.root); size*int(r.Spec.Workers.Replicas) > maxBarePods {
+	if size := weightOf(r.Root); size*int(r.Spec.Workers.Replicas) > maxBarePods {
 		r.fail("spec.workers", "size", "%d bare pods, each with the job's %d KiB, exceed the limit of %d MiB: use "+
 			"target %s, whose pods share one template, or shorten the job", r.Spec.Workers.Replicas, size>>10,
 			maxBarePods>>20, TargetJob)
@@ -286,7 +281,7 @@ func (r *validation) master() {
 		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go",
 			w.Min, w.Max)
 	}
-	if n := r.root.Below("spec", "rendezvous"); w.Master && r.isSet("spec.rendezvous") && !n.Merged {
+	if n := r.Root.Below("spec", "rendezvous"); w.Master && r.IsSet("spec.rendezvous") && !n.Merged {
 		r.fail("spec.rendezvous", "requires",
 			"the Master is the rendezvous of the workers, so this field has no effect: leave it out")
 	}
@@ -330,7 +325,7 @@ func (r *validation) failure() {
 				"Kubernetes looks at pods that have failed for it, and with inPlace none does: leave one of them out")
 		}
 	}
-	if r.isSet("spec.failure.restarts") && f.RestartsPerWorker != nil {
+	if r.IsSet("spec.failure.restarts") && f.RestartsPerWorker != nil {
 		r.fail("spec.failure.restartsPerWorker", "one-of", "only one of restarts, restartsPerWorker may be given")
 	}
 }

@@ -31,7 +31,7 @@ func (r *validation) companion() {
 	if z.Store != StoreCompanion {
 		// An environment may say how companions are wherever there is one: a job of one worker has none.
 		if alone := r.Spec.Workers.Max == 1 &&
-			!r.isSet("spec.rendezvous.store"); r.isSet("spec.rendezvous.companion") && (!alone || r.asked.companion) {
+			!r.IsSet("spec.rendezvous.store"); r.IsSet("spec.rendezvous.companion") && (!alone || r.asked.companion) {
 			r.fail("spec.rendezvous.companion", "requires",
 				"no companion is rendered with store %s: leave it out, or set store: companion", z.Store)
 		}
@@ -78,7 +78,7 @@ func (r *validation) companionPods() {
 	)
 	forgets := z.Backend == BackendC10d && !z.Proxy
 	remedy := memory + ": leave rendezvous.proxy out, or set backend: etcd"
-	if n := r.root.Below("spec", "rendezvous", "proxy"); n != nil && n.Merged {
+	if n := r.Root.Below("spec", "rendezvous", "proxy"); n != nil && n.Merged {
 		remedy = memory + ", and the environment says rendezvous.proxy: false: set it to true, or set backend: etcd"
 	}
 	switch c := &z.Companion; {
@@ -121,11 +121,11 @@ func (r *validation) companionEtcd(e *CompanionEtcd) {
 // keepAlive refuses an interval that nobody reads.
 func (r *validation) keepAlive() {
 	z := &r.Spec.Rendezvous
-	if r.row == nil || !r.row.Carries("rendezvous") || r.Spec.WithoutRendezvous() || z.Dynamic() {
+	if r.Row == nil || !r.Row.Carries("rendezvous") || r.Spec.WithoutRendezvous() || z.Dynamic() {
 		return
 	}
 	for _, field := range []string{"keepAlive", "keepAliveAttempts"} {
-		if at := "spec.rendezvous." + field; r.isSet(at) {
+		if at := "spec.rendezvous." + field; r.IsSet(at) {
 			r.fail(at, "requires", "backend %s does not read it: leave it out; c10d and etcd-v2 do", z.Backend)
 		}
 	}

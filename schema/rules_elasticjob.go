@@ -63,7 +63,7 @@ func (s *Spec) LeavesFailed() bool {
 // makes no others again (ExitCode, kubeflow/common v0.0.0-20200327002023-0b3a4c3fca85, pkg/util/train).
 func (r *validation) elasticJobFailure() {
 	const at = "spec.failure.ignoreDisruptions"
-	if s := &r.Spec; s.Target == TargetElasticJob && s.LeavesFailed() && r.isSet(at) && !s.Failure.IgnoreDisruptions {
+	if s := &r.Spec; s.Target == TargetElasticJob && s.LeavesFailed() && r.IsSet(at) && !s.Failure.IgnoreDisruptions {
 		r.fail(at, "requires", "the controller of target elasticjob makes workers again that were killed where it "+
 			"leaves those that failed: leave it out")
 	}

@@ -36,7 +36,7 @@ func (r *validation) machineType() {
 			near = fmt.Sprintf("; %s is one", name)
 		}
 		r.fail(at, "unknown", "%q is in neither docs/machines.md nor the Environment's machines%s", res.Machine, near)
-	case res.GPU == 0 && r.asked.gpu == 0 && !r.root.Below("spec", "resources", "machine").Merged:
+	case res.GPU == 0 && r.asked.gpu == 0 && !r.Root.Below("spec", "resources", "machine").Merged:
 		r.fail(at, "requires", "a worker without accelerators has no share of a machine: write how many it has, in "+
 			"spec.resources.gpu")
 	case res.GPU > m.GPU:
@@ -106,11 +106,11 @@ func (r *validation) fabric() {
 }
 
 // fabricOfJob is where a job says that it has a fabric.
-func fabricOfJob(r *validation) []string {
-	if r.isSet("spec.network.fabric") {
-		return when(r.Fabric() != nil, "network.fabric")
+func fabricOfJob(j *Written) []string {
+	if j.IsSet("spec.network.fabric") {
+		return when(j.Fabric() != nil, "network.fabric")
 	}
-	return when(r.Fabric() != nil, "resources.machine")
+	return when(j.Fabric() != nil, "resources.machine")
 }
 
 // tpuTopology holds the chips of the workers of a slice against those of the slice that GKE makes of a topology: the

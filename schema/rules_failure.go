@@ -76,7 +76,7 @@ func (r *validation) allInPlace() {
 	}
 	const why = "with restartAllInPlace a pod that failed is made again without a limit of its own, and restartAll " +
 		"counts the starts of all: leave one of them out"
-	if r.isSet("spec.failure.restarts") {
+	if r.IsSet("spec.failure.restarts") {
 		r.fail("spec.failure.restarts", "requires", why)
 	}
 	if f.RestartsPerWorker != nil {

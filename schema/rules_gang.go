@@ -68,7 +68,7 @@ func (r *validation) gangDialect() {
 	}
 	d := g.dialect()
 	for _, field := range []string{"mode", "groups", "waitTimeout", "matchPolicy", "queue"} {
-		if r.isSet("spec.gang."+field) && !slices.Contains(d.Fields, field) {
+		if r.IsSet("spec.gang."+field) && !slices.Contains(d.Fields, field) {
 			takers := dialectsWhere(func(d Dialect) bool { return slices.Contains(d.Fields, field) })
 			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler,
 				strings.Join(takers, " and "))
@@ -83,7 +83,7 @@ func (r *validation) gangDialect() {
 			"%s is below %ds: to schedule the members alone takes seconds, and the gang would be given up each time",
 			short(wait), int(shortestWait.Seconds()))
 	}
-	if r.Spec.namesGang() && r.isSet("spec.gang.name") {
+	if r.Spec.namesGang() && r.IsSet("spec.gang.name") {
 		r.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out",
 			r.Spec.Target, g.Scheduler)
 	}
@@ -107,7 +107,7 @@ func (r *validation) gangQueue() {
 				len(value))
 		}
 	}
-	if r.isSet("spec.suspend") {
+	if r.IsSet("spec.suspend") {
 		r.fail("spec.suspend", "requires",
 			"Kueue suspends the job until it is admitted and would undo this: leave it out; to suspend the job by "+
 				"hand, set spec.active: false of its Workload")
@@ -178,7 +178,7 @@ func (r *validation) gangPlacement() {
 	}
 	for _, patch := range r.patches() {
 		for _, field := range []string{"schedulerName", "priorityClassName", "priority", "schedulingGroup"} {
-			if at := patch.at + ".spec." + field; Trains(patch.role) && r.isSet(at) {
+			if at := patch.at + ".spec." + field; Trains(patch.role) && r.IsSet(at) {
 				r.fail(at, "reserved", "all pods of a gang have the same: it is set by spec.gang and spec.placement")
 			}
 		}
@@ -220,7 +220,7 @@ func (r *validation) foreignGang() {
 		}
 	}
 	for _, mapping := range mappings {
-		n := r.root
+		n := r.Root
 		for name := range strings.SplitSeq(mapping, ".") {
 			if n = n.Field(name); n == nil {
 				break

@@ -73,7 +73,7 @@ func (r *validation) groupEnvironment() {
 
 // groupAccelerators is accelerators of groups.
 func (r *validation) groupAccelerators() {
-	items := groupItems(r.root.Below("spec"))
+	items := groupItems(r.Root.Below("spec"))
 	for i, g := range r.Spec.Groups {
 		at := fmt.Sprintf("spec.groups[%d].resources", i)
 		if missing := r.unsaid(at, items[i].Below("resources")); g.Resources.GPU > 0 && len(missing) > 0 {
@@ -207,7 +207,7 @@ func (r *validation) countedTasks() {
 	w := &r.Spec.Workers
 	if w.Min < w.Max {
 		field := "spec.workers.min"
-		if !r.isSet(field) {
+		if !r.IsSet(field) {
 			field = "spec.workers.max"
 		}
 		r.fail(field, "requires", "Volcano counts the pods of all groups towards the %d workers that must succeed "+

@@ -121,7 +121,7 @@ func (r *validation) horovodElastic() {
 	case !s.Horovodrun() || s.Workers.Replicas == 0:
 	case !s.Elastic():
 		for _, field := range []string{"spec.horovod.elasticTimeout", "spec.horovod.resetLimit"} {
-			if r.isSet(field) {
+			if r.IsSet(field) {
 				r.fail(field, "requires", "only an elastic job has it: set spec.workers.min below max")
 			}
 		}
@@ -156,7 +156,7 @@ func (r *validation) horovodUser() {
 // horovodAlone refuses settings of an ssh that is not there.
 func (r *validation) horovodAlone() {
 	s := &r.Spec
-	if s.HostLaunched() && s.Workers.Replicas != 0 && !s.OverSSH() && !s.ImageSSH() && r.isSet("spec.ssh") {
+	if s.HostLaunched() && s.Workers.Replicas != 0 && !s.OverSSH() && !s.ImageSSH() && r.IsSet("spec.ssh") {
 		r.fail("spec.ssh", "requires", "one worker starts its processes without ssh: leave it out")
 	}
 }
@@ -256,7 +256,7 @@ func (r *validation) horovodVariable(at, name string) {
 // mpiGang knows that the MPI operator puts the pods of a gang under the scheduler that it was started with, whatever
 // their templates say (decoratePodTemplateSpec in pkg/controller/podgroup.go).
 func (r *validation) mpiGang() {
-	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.isSet("spec.placement.scheduler") {
+	if r.Spec.Target == TargetMPIJob && r.Spec.MakesPodGroup() && r.IsSet("spec.placement.scheduler") {
 		r.fail("spec.placement.scheduler", "requires",
 			"the MPI operator sets the scheduler of a gang itself: leave it out")
 	}

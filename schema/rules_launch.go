@@ -31,7 +31,7 @@ func (r *validation) launch() {
 		if f.field == "workers.processes" && s.Workers.Master && f.value == "auto" {
 			continue // the operator counts one for each pod then, and the option says how many torchrun starts there
 		}
-		if o := l.Option(f.option); o != nil && o.Value != f.value && r.isSet("spec."+f.field) {
+		if o := l.Option(f.option); o != nil && o.Value != f.value && r.IsSet("spec."+f.field) {
 			r.fail(o.path, "order", "%s is not spec.%s %s: say it once", o, f.field, f.value)
 		}
 	}
@@ -67,7 +67,7 @@ func (r *validation) unreached(l *Launch) {
 		fields = append(fields, launchField{field: "dlrover.excludeStraggler", option: "exclude_straggler"})
 	}
 	for _, f := range fields {
-		if r.isSet("spec."+f.field) && l.Option(f.option) == nil {
+		if r.IsSet("spec."+f.field) && l.Option(f.option) == nil {
 			r.fail("spec."+f.field, "requires",
 				"the command starts %s itself, so this field has no effect: add --%s there, or leave the launcher to "+
 					"tegen", l.Program, f.option)

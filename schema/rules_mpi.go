@@ -32,7 +32,7 @@ func (r *validation) mpiLine() {
 			"the command is the launcher, and the image's entrypoint is not run: give a command")
 	}
 	for _, field := range []string{"spec.mpi.options", "spec.mpi.prefix"} {
-		if r.isSet(field) {
+		if r.IsSet(field) {
 			r.fail(field, "requires", "it is for tegen's mpirun, and launch is command: write it in spec.command")
 		}
 	}

@@ -32,7 +32,7 @@ func (r *validation) imageSSH() {
 			"ssh.keysPath", "ssh.command", "ssh.args", "ssh.restart", "mpi.launcherStart", "mpi.launcherRestart",
 			"mpi.launcherWorks",
 		} {
-			if r.isSet("spec." + field) {
+			if r.IsSet("spec." + field) {
 				r.fail("spec."+field, "requires", "tegen sets up ssh and the launcher that waits for it: set "+
 					"ssh.server: image, with mpi.launch: command, for an image that does so itself, or leave it out")
 			}
@@ -47,11 +47,11 @@ func (r *validation) imageSSH() {
 			"unknown here: give mpirun's whole line in spec.command, with -x for each variable, and set mpi.launch: "+
 			"command")
 	}
-	if r.isSet("spec.ssh.port") {
+	if r.IsSet("spec.ssh.port") {
 		r.fail("spec.ssh.port", "requires", "the image's sshd listens where its own configuration says: leave it out, "+
 			"or say so in ssh.command")
 	}
-	if r.isSet("spec.mpi.startTimeout") {
+	if r.IsSet("spec.mpi.startTimeout") {
 		r.fail("spec.mpi.startTimeout", "requires", "nothing of tegen's waits for the workers of ssh.server image: "+
 			"leave it out, and see mpi.launcherStart")
 	}

@@ -21,24 +21,24 @@ func (r *validation) mxnet() {
 	if s.MXNet.Mode == MXNetLocal {
 		if s.Workers.Replicas > 1 {
 			at := "spec.workers.replicas"
-			if !r.isSet(at) {
+			if !r.IsSet(at) {
 				at = "spec.workers.max"
 			}
 			r.fail(at, "requires", "mode local is one worker alone, not %d: set 1, or mxnet.mode: dist",
 				s.Workers.Replicas)
 		}
-		if r.isSet("spec.servers") {
+		if r.IsSet("spec.servers") {
 			r.fail("spec.servers", "requires", "mode local has no servers: leave this out, or set mxnet.mode: dist")
 		}
 	}
 	if s.Target != TargetMXJobMlkube && s.Target != TargetMXJob { // whose row refuses both
 		for _, field := range []string{"spec.mxnet.group", "spec.mxnet.runtimeID"} {
-			if r.isSet(field) {
+			if r.IsSet(field) {
 				r.fail(field, "requires", "only target %s has one", TargetMXJobMlkube)
 			}
 		}
 	}
-	if r.isSet("spec.workers.processes") {
+	if r.IsSet("spec.workers.processes") {
 		r.fail("spec.workers.processes", "requires",
 			"MXNet trains on all accelerators of a worker in one process: leave this out")
 	}
@@ -52,21 +52,21 @@ func (r *validation) serverEntrypoint() {
 }
 
 // mxnetNames is where a job of framework mxnet says what not each of its targets has.
-func mxnetNames(r *validation) (paths []string) {
-	if r.Spec.Framework != FrameworkMXNet {
-		return when(r.isSet("spec.mxnet"), "mxnet")
+func mxnetNames(j *Written) (paths []string) {
+	if j.Spec.Framework != FrameworkMXNet {
+		return when(j.IsSet("spec.mxnet"), "mxnet")
 	}
 	return slices.Concat(
-		when(r.Spec.MXNet.Mode == MXNetLocal, "mxnet.mode"),
-		when(r.isSet("spec.mxnet.group"), "mxnet.group"),
-		when(r.isSet("spec.mxnet.runtimeID"), "mxnet.runtimeID"))
+		when(j.Spec.MXNet.Mode == MXNetLocal, "mxnet.mode"),
+		when(j.IsSet("spec.mxnet.group"), "mxnet.group"),
+		when(j.IsSet("spec.mxnet.runtimeID"), "mxnet.runtimeID"))
 }
 
 // lostPods refuses what would be done after the loss of a pod where nothing can be done: neither do nodes of ps-lite
 // turn to a new scheduler, nor does a new server have the weights, and the scheduler never answers a node beyond those
 // that it has counted (dmlc/ps-lite, src/van.cc).
 func (r *validation) lostPods() {
-	t := r.row
+	t := r.Row
 	if !r.Spec.ParameterServers() || t == nil {
 		return
 	}
@@ -74,7 +74,7 @@ func (r *validation) lostPods() {
 		"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes",
 		"failure.ignoreDisruptions", "failure.inPlace",
 	} {
-		if at := "spec." + field; t.Carries(field) && r.isSet(at) {
+		if at := "spec." + field; t.Carries(field) && r.IsSet(at) {
 			r.fail(at, "requires",
 				"ps-lite cannot re-admit a lost pod, so that the first failure ends the job: leave this out")
 		}

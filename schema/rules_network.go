@@ -23,7 +23,7 @@ func (n *Network) limits() bool { return n.Egress == EgressCluster || n.Egress =
 func (r *validation) policies() {
 	n := &r.Spec.Network
 	written := func(field string) bool {
-		node := r.root.Below("spec", "network", field)
+		node := r.Root.Below("spec", "network", field)
 		return node != nil && !node.Merged && node.At.Line > 0 // no default
 	}
 	for _, field := range []string{"allowFrom", "egress", "allowTo"} {
@@ -158,11 +158,11 @@ func (s *Spec) networkNotes() (notes []string) {
 // metrics refuses what only a PodMonitor says.
 func (r *validation) metrics() {
 	// An Environment may take the PodMonitor away, and with it these.
-	if n := r.root.Below("spec", "metrics", "podMonitor"); r.Spec.Metrics == nil || n != nil && n.Text == "true" {
+	if n := r.Root.Below("spec", "metrics", "podMonitor"); r.Spec.Metrics == nil || n != nil && n.Text == "true" {
 		return
 	}
 	for _, field := range []string{"path", "interval"} {
-		if r.isSet("spec.metrics." + field) {
+		if r.IsSet("spec.metrics." + field) {
 			r.fail("spec.metrics."+field, "requires", "only a PodMonitor says it: set podMonitor: true, or leave it "+
 				"out")
 		}

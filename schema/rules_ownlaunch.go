@@ -33,7 +33,7 @@ func (r *validation) ownLaunch() {
 	if s.Framework != FrameworkTorchelastic || s.Workers.Master {
 		return
 	}
-	if o := l.Option("nproc_per_node"); o != nil && !r.isSet("spec.workers.processes") {
+	if o := l.Option("nproc_per_node"); o != nil && !r.IsSet("spec.workers.processes") {
 		n, err := strconv.Atoi(o.Value)
 		if p := s.Workers.Processes; err == nil && s.Resources.GPU > int64(n) && p.StrVal == "" && n != int(p.IntVal) {
 			r.fail(o.path, "order", "%s is below spec.resources.gpu %d: leave it out, or write "+
@@ -69,7 +69,7 @@ func (r *validation) ownRendezvous(o *LaunchOption) {
 		r.fail(o.path, "order", wins+", or write spec.rendezvous: {store: external, endpoint: HOST:PORT} in its "+
 			"place, for a store that exists", o)
 	case "rdzv_id":
-		if r.isSet("spec.rendezvous.id") && o.Value != z.ID {
+		if r.IsSet("spec.rendezvous.id") && o.Value != z.ID {
 			r.fail(o.path, "order", "%s is not spec.rendezvous.id %s: say it once", o, z.ID)
 		}
 	default:

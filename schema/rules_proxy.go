@@ -25,7 +25,7 @@ const oldestEtcd = 5
 func (r *validation) proxy() {
 	s, z := &r.Spec, &r.Spec.Rendezvous
 	const at = "spec.rendezvous.proxy"
-	if !z.Proxy || s.WithoutRendezvous() || r.row == nil || !r.row.Carries("rendezvous.proxy") {
+	if !z.Proxy || s.WithoutRendezvous() || r.Row == nil || !r.Row.Carries("rendezvous.proxy") {
 		return
 	}
 	if z.Backend != BackendC10d {

@@ -39,7 +39,7 @@ func (r *validation) store() {
 			"set rendezvous.proxy: true, or another backend")
 	case z.Backend != BackendC10d && z.Store == StoreWorker:
 		at := "spec.rendezvous.backend"
-		if r.isSet("spec.rendezvous.store") {
+		if r.IsSet("spec.rendezvous.store") {
 			at = "spec.rendezvous.store"
 		}
 		rendered := "etcd"
@@ -56,7 +56,7 @@ func (r *validation) store() {
 	if z.Store == StoreExternal && z.Port != 0 {
 		r.fail("spec.rendezvous.port", "requires", "the endpoint of an external store has its port: leave it out")
 	}
-	if z.Store != StoreEtcd && r.isSet("spec.rendezvous.etcd") {
+	if z.Store != StoreEtcd && r.IsSet("spec.rendezvous.etcd") {
 		r.fail("spec.rendezvous.etcd", "requires",
 			"no etcd is rendered with store %s: leave it out, or set store: etcd", z.Store)
 	}

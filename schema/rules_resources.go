@@ -59,7 +59,7 @@ func (r *validation) resources() {
 // accelerators refuses workers whose accelerators would wait for a CPU and memory that nobody has thought of.
 func (r *validation) accelerators() {
 	res := &r.Spec.Resources
-	missing := r.unsaid("spec.resources", r.root.Below("spec", "resources"))
+	missing := r.unsaid("spec.resources", r.Root.Below("spec", "resources"))
 	if res.GPU == 0 || len(missing) == 0 || res.Machine != "" && r.machine == nil { // which machineType refuses
 		return
 	}
@@ -74,8 +74,8 @@ func (r *validation) accelerators() {
 func (r *validation) unsaid(at string, said *structural.Node) (missing []string) {
 	for _, name := range []string{"cpu", "memory"} {
 		request := said.Below("requests", name)
-		if said := request != nil && request.Text != None; !said && !r.isSet(at+"."+name) &&
-			!r.isSet(at+".limits."+name) {
+		if said := request != nil && request.Text != None; !said && !r.IsSet(at+"."+name) &&
+			!r.IsSet(at+".limits."+name) {
 			missing = append(missing, name)
 		}
 	}
@@ -105,7 +105,7 @@ func (r *validation) requestsOf(at string, c *Compute) {
 			own = "ephemeralStorage"
 		}
 		field := at + ".requests." + own
-		if !r.isSet(field) {
+		if !r.IsSet(field) {
 			field = at + ".limits." + own
 		}
 		r.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit",

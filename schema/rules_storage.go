@@ -59,17 +59,17 @@ func (r *validation) claims() {
 
 // volume checks one source.
 func (r *validation) volume(v *Storage, at string) {
-	if r.isSet(at + ".onDelete") {
+	if r.IsSet(at + ".onDelete") {
 		switch { // as the author wrote it: an environment may have another source for it
-		case r.isSet(at + ".claim"):
+		case r.IsSet(at + ".claim"):
 			r.fail(at+".onDelete", "requires", "the claim exists already and stays when the job goes: leave it out")
-		case r.isSet(at + ".emptyDir"):
+		case r.IsSet(at + ".emptyDir"):
 			r.fail(at+".onDelete", "requires", "an emptyDir goes with its pod: leave it out")
 		}
 	}
 	// an environment of one node may say so
 	if d := v.Dynamic; d != nil && d.AccessMode == "ReadWriteOnce" && r.Spec.Workers.Replicas > 1 &&
-		r.isSet(at+".dynamic.accessMode") {
+		r.IsSet(at+".dynamic.accessMode") {
 		r.fail(at+".dynamic.accessMode", "requires",
 			"ReadWriteOnce serves the pods of one node, and there are %d workers: use ReadWriteMany",
 			r.Spec.Workers.Replicas)

@@ -152,7 +152,7 @@ func (r *validation) topologyKeys() {
 			continue // Kueue places it by itself, and gang.topology says nothing of it
 		}
 		mapping := p.at + ".metadata.annotations"
-		n := r.root.Below(strings.Split(mapping, ".")...)
+		n := r.Root.Below(strings.Split(mapping, ".")...)
 		if n == nil {
 			continue
 		}

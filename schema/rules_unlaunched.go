@@ -8,10 +8,10 @@ func (r *validation) unlaunched() {
 	}
 	const never = "the program is told of none with launcher none, so this field has no effect: leave it out, or set " +
 		"launcher: entrypoint"
-	if n := r.root.Below("spec", "rendezvous"); r.isSet("spec.rendezvous") && !n.Merged && !w.Master {
+	if n := r.Root.Below("spec", "rendezvous"); r.IsSet("spec.rendezvous") && !n.Merged && !w.Master {
 		r.fail("spec.rendezvous", "requires", never)
 	}
-	if r.isSet("spec.workers.processes") && w.Processes.IntVal != 1 {
+	if r.IsSet("spec.workers.processes") && w.Processes.IntVal != 1 {
 		r.fail("spec.workers.processes", "requires",
 			"nothing starts more than the one program with launcher none: leave it out, or set another launcher")
 	}

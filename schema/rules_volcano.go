@@ -251,7 +251,7 @@ func (r *validation) volcanoRay() {
 			continue
 		}
 		for _, field := range []string{"command", "args", "script"} {
-			if r.isSet(at + field) {
+			if r.IsSet(at + field) {
 				r.fail(at+field, "requires", instead)
 			}
 		}

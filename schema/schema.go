@@ -255,7 +255,7 @@ func loadJob(root *structural.Node, env *Environment, unread Errors, o *loading)
 	if invalid["spec"] {
 		return loaded{nil, c.Errs, invalid}
 	}
-	texts := &validation{root: root, bad: c.Bad} // while every item has its place
+	texts := &validation{Written: Written{Root: root}, bad: c.Bad} // while every item has its place
 	texts.text(root, nil)
 	secret := secretNotes(root, env)
 	c.Errs = append(c.Errs, texts.errs...)

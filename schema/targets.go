@@ -215,7 +215,7 @@ func (t *Target) Carries(feature string) bool {
 // target refuses a target that the framework does not have.
 func (r *validation) target() {
 	s := &r.Spec
-	if r.row != nil {
+	if r.Row != nil {
 		return
 	}
 	var names, having []string
@@ -227,7 +227,7 @@ func (r *validation) target() {
 			having = append(having, t.Framework)
 		}
 	}
-	if r.isSet("spec.target") {
+	if r.IsSet("spec.target") {
 		r.fail("spec.target", "target", "framework %s has no target %s: one of %s; or set spec.framework to one that "+
 			"has it: %s", s.Framework, s.Target, strings.Join(names, ", "), strings.Join(having, ", "))
 		return

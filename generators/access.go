@@ -5,7 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // dlroverHome is the namespace in which DLRover's installation binds a role to the account of masters.
@@ -15,14 +15,14 @@ const dlroverHome = "dlrover"
 // grants that account nothing outside its own namespace (dlrover#384, #1037). The role is ours and not the
 // installation's ClusterRole default-role, which may be absent or renamed, and would also let every pod of that account
 // run commands in others and delete jobs.
-func access(job *schema.Job) []runtime.Object {
-	if job.Spec.Framework != schema.FrameworkDLRover || job.Metadata.Namespace == dlroverHome {
+func access(j *job.Job) []runtime.Object {
+	if j.Spec.Framework != job.FrameworkDLRover || j.Metadata.Namespace == dlroverHome {
 		return nil
 	}
-	name := job.Metadata.Name + "-" + componentMaster
+	name := j.Metadata.Name + "-" + componentMaster
 	group := []string{apis.DLRoverJobKind.Group}
 	role := &rbacv1.Role{
-		ObjectMeta: meta(job, name, "access"),
+		ObjectMeta: meta(j, name, "access"),
 		Rules: []rbacv1.PolicyRule{ // what dlrover/python/scheduler/kubernetes.py of v0.6.1 calls
 			{APIGroups: []string{""}, Resources: []string{"pods"}, Verbs: []string{
 				"create", "delete",
@@ -35,11 +35,11 @@ func access(job *schema.Job) []runtime.Object {
 		},
 	}
 	binding := &rbacv1.RoleBinding{
-		ObjectMeta: meta(job, name, "access"),
+		ObjectMeta: meta(j, name, "access"),
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: name},
 		Subjects: []rbacv1.Subject{{
 			Kind: rbacv1.ServiceAccountKind, Name: defaultAccount,
-			Namespace: job.Metadata.Namespace,
+			Namespace: j.Metadata.Namespace,
 		}},
 	}
 	return []runtime.Object{role, binding}

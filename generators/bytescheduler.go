@@ -5,16 +5,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // byteSchedulerEnv is the settings of ByteScheduler, which horovodrun hands on to all processes; root is the host of
 // rank 0, which listens on it (bytescheduler/common/comm_*.py and docs in bytedance/byteps, branch bytescheduler).
-func byteSchedulerEnv(job *schema.Job, root string) []corev1.EnvVar {
-	if job.Spec.Framework != schema.FrameworkByteScheduler {
+func byteSchedulerEnv(j *job.Job, root string) []corev1.EnvVar {
+	if j.Spec.Framework != job.FrameworkByteScheduler {
 		return nil
 	}
-	b := &job.Spec.ByteScheduler
+	b := &j.Spec.ByteScheduler
 	env := []corev1.EnvVar{{Name: "USE_BYTESCHEDULER", Value: "1"}}
 	add := func(name, value string) {
 		env = append(env, corev1.EnvVar{Name: "BYTESCHEDULER_" + name, Value: value})
@@ -41,9 +41,9 @@ func byteSchedulerEnv(job *schema.Job, root string) []corev1.EnvVar {
 }
 
 // byteSchedulerPorts is where worker 0, and with its template all workers, may listen.
-func byteSchedulerPorts(job *schema.Job) []corev1.ContainerPort {
-	if b := &job.Spec.ByteScheduler; job.Spec.Framework == schema.FrameworkByteScheduler && b.PartitionTuning {
-		return []corev1.ContainerPort{listenPort(job, "root", b.RootPort)}
+func byteSchedulerPorts(j *job.Job) []corev1.ContainerPort {
+	if b := &j.Spec.ByteScheduler; j.Spec.Framework == job.FrameworkByteScheduler && b.PartitionTuning {
+		return []corev1.ContainerPort{listenPort(j, "root", b.RootPort)}
 	}
 	return nil
 }

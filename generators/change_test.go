@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/generators"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // podForms are jobs of bare pods that differ in the options that their pods get.
@@ -33,9 +33,9 @@ var podForms = map[string][]string{
 func TestScalePods(t *testing.T) {
 	for form, spec := range podForms {
 		t.Run(form, func(t *testing.T) {
-			at := func(n int) *schema.Job {
+			at := func(n int) *job.Job {
 				return load(t,
-					job(append(slices.Clone(spec), "target: pods",
+					jobText(append(slices.Clone(spec), "target: pods",
 						fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n))...))
 			}
 			for n := 1; n < 8; n++ {
@@ -71,9 +71,9 @@ func TestScaleJob(t *testing.T) {
 		{"kubernetes", []string{"gang: {scheduler: kubernetes}", "kubernetesVersion: '1.36'"}, both},
 	} {
 		t.Run(c.what, func(t *testing.T) {
-			at := func(n int) *schema.Job {
+			at := func(n int) *job.Job {
 				return load(t,
-					job(append(slices.Clone(c.spec), fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n))...))
+					jobText(append(slices.Clone(c.spec), fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n))...))
 			}
 			for n := 1; n < 8; n++ {
 				if diff := cmp.Diff(c.want, changed(t, objects(at(n)), objects(at(n+1)))); diff != "" {
@@ -87,8 +87,8 @@ func TestScaleJob(t *testing.T) {
 // TestSuspend: starting a suspended job changes one field of the Job, or takes one gate off each pod.
 func TestSuspend(t *testing.T) {
 	render := func(spec []string, suspend bool) []string {
-		before := load(t, job(append(slices.Clone(spec), fmt.Sprintf("suspend: %t", suspend))...))
-		after := load(t, job(append(slices.Clone(spec), fmt.Sprintf("suspend: %t", !suspend))...))
+		before := load(t, jobText(append(slices.Clone(spec), fmt.Sprintf("suspend: %t", suspend))...))
+		after := load(t, jobText(append(slices.Clone(spec), fmt.Sprintf("suspend: %t", !suspend))...))
 		return changed(t, objects(before), objects(after))
 	}
 	for form, spec := range podForms {
@@ -114,11 +114,11 @@ func TestSuspend(t *testing.T) {
 		}
 	})
 	t.Run("nothing starts", func(t *testing.T) {
-		objs := objects(load(t, job("suspend: true")))
+		objs := objects(load(t, jobText("suspend: true")))
 		if s := find[*batchv1.Job](t, objs, "resnet-worker").Spec.Suspend; s == nil || !*s {
 			t.Errorf("spec.suspend is %v", s)
 		}
-		for _, p := range pods(objects(load(t, job("suspend: true", "target: pods")))) {
+		for _, p := range pods(objects(load(t, jobText("suspend: true", "target: pods")))) {
 			if len(p.spec.SchedulingGates) != 1 {
 				t.Errorf("%s: gates %v, want one", p.from, p.spec.SchedulingGates)
 			}
@@ -130,7 +130,8 @@ func TestSuspend(t *testing.T) {
 func TestHashedNames(t *testing.T) {
 	name := func(spec ...string) string {
 		t.Helper()
-		jobs := all[*batchv1.Job](objects(load(t, job(append([]string{"hashedNames: true"}, spec...)...)), "worker"))
+		jobs := all[*batchv1.Job](objects(load(t, jobText(append([]string{"hashedNames: true"}, spec...)...)),
+			"worker"))
 		if len(jobs) != 1 {
 			t.Fatalf("%d Jobs", len(jobs))
 		}
@@ -183,7 +184,7 @@ func TestHashedNames(t *testing.T) {
 // name2 is the Job's name where its endpoint is not the default one.
 func name2(t *testing.T, what string, spec []string) string {
 	t.Helper()
-	jobs := all[*batchv1.Job](objects(load(t, job(append([]string{"hashedNames: true"}, spec...)...)), "worker"))
+	jobs := all[*batchv1.Job](objects(load(t, jobText(append([]string{"hashedNames: true"}, spec...)...)), "worker"))
 	if !strings.Contains(env(t, jobs[0].Spec.Template.Spec.Containers[0])["PET_RDZV_ENDPOINT"], jobs[0].Name+"-0.") {
 		t.Errorf("%s: the endpoint does not name the hashed pod", what)
 	}
@@ -193,7 +194,7 @@ func name2(t *testing.T, what string, spec []string) string {
 func TestHashedDatasetNames(t *testing.T) {
 	name := func(spec string) string {
 		t.Helper()
-		return all[*batchv1.Job](objects(load(t, job("hashedNames: true", spec)), "prefetch"))[0].Name
+		return all[*batchv1.Job](objects(load(t, jobText("hashedNames: true", spec)), "prefetch"))[0].Name
 	}
 	const url = "storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'"
 	base := name(url + "}}]")
@@ -213,8 +214,8 @@ func TestHashedDatasetNames(t *testing.T) {
 // TestImageChange: a new training image touches what runs it, and nothing else: etcd would lose its runs, no API server
 // accepts a changed template of a prefetch Job, and whoever reviews the change reads each file of it.
 func TestImageChange(t *testing.T) {
-	with := func(image string, more ...string) *schema.Job {
-		return load(t, job(append(more, "image: "+image, "rendezvous: {backend: etcd, store: etcd, "+
+	with := func(image string, more ...string) *job.Job {
+		return load(t, jobText(append(more, "image: "+image, "rendezvous: {backend: etcd, store: etcd, "+
 			"etcd: {replicas: 3, storage: {size: 4Gi}}}",
 			"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]")...))
 	}
@@ -254,15 +255,15 @@ func TestImageChange(t *testing.T) {
 // TestImageChangesOneFile holds every fixture to the same: a commit of a new tag is one file for each job, and a second
 // where the training image makes ssh keys or fetches from the Hub, or the hosts that ssh reaches have new names.
 func TestImageChangesOneFile(t *testing.T) {
-	eachJob(t, func(t *testing.T, job *schema.Job, _ []runtime.Object) {
-		next := *job
+	eachJob(t, func(t *testing.T, j *job.Job, _ []runtime.Object) {
+		next := *j
 		next.Spec.Image = "example.org/another:2.0"
-		before, after := generators.Generate(job), generators.Generate(&next)
+		before, after := generators.Generate(j), generators.Generate(&next)
 		want, got := []string{"worker"}, []string(nil)
-		if job.Spec.OverSSH() && (job.Spec.MakesKeys() || job.Spec.HashedNames) {
+		if j.Spec.OverSSH() && (j.Spec.MakesKeys() || j.Spec.HashedNames) {
 			want = []string{"ssh", "worker"}
 		}
-		if slices.ContainsFunc(job.Spec.Storage, func(s schema.Storage) bool {
+		if slices.ContainsFunc(j.Spec.Storage, func(s job.Storage) bool {
 			return s.Dataset != nil && s.Dataset.FromHub()
 		}) {
 			want = append([]string{"prefetch"}, want...)
@@ -273,7 +274,7 @@ func TestImageChangesOneFile(t *testing.T) {
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%s: files that a new image changes (-want +got):\n%s", job.Metadata.Name, diff)
+			t.Errorf("%s: files that a new image changes (-want +got):\n%s", j.Metadata.Name, diff)
 		}
 	})
 }

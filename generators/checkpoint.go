@@ -6,7 +6,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // What a preStop hook does before the kubelet sends SIGTERM. Its arguments are a signal, the seconds that a checkpoint
@@ -73,17 +73,17 @@ done
 )
 
 // saveHook has a worker write a checkpoint before it ends, nil where nobody asks for one.
-func saveHook(job *schema.Job, component string) *corev1.Lifecycle {
-	c := job.Spec.Checkpoint
+func saveHook(j *job.Job, component string) *corev1.Lifecycle {
+	c := j.Spec.Checkpoint
 	if c == nil || c.Save == nil || component != componentWorker {
 		return nil
 	}
-	script, agent := aloneScript, job.Spec.Agent()
+	script, agent := aloneScript, j.Spec.Agent()
 	if agent != "" {
 		script = heldScript
 	}
 	command := []string{
-		"sh", "-c", script, schema.SaveHook, strings.TrimPrefix(c.Save.Signal, "SIG"),
+		"sh", "-c", script, job.SaveHook, strings.TrimPrefix(c.Save.Signal, "SIG"),
 		strconv.FormatInt(seconds(c.Save.Takes), 10),
 	}
 	if agent != "" {
@@ -94,8 +94,8 @@ func saveHook(job *schema.Job, component string) *corev1.Lifecycle {
 
 // seesAgent has the containers of a pod share their processes: alone in its container the launcher is process 1, and
 // the kernel lets no process inside stop or kill that one.
-func seesAgent(job *schema.Job, component string) *bool {
-	if saveHook(job, component) == nil || job.Spec.Agent() == "" {
+func seesAgent(j *job.Job, component string) *bool {
+	if saveHook(j, component) == nil || j.Spec.Agent() == "" {
 		return nil
 	}
 	return ptr(true)

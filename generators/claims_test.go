@@ -14,9 +14,9 @@ func TestClaimVersions(t *testing.T) {
 		line, _, _ := strings.Cut(rest, "\n")
 		return line
 	}
-	newest := yamlOf(objects(load(t, job(devices))))
+	newest := yamlOf(objects(load(t, jobText(devices))))
 	for version, exactly := range map[string]bool{"1.32": false, "1.33": true, "1.34": true, "1.37": true} {
-		text := yamlOf(objects(load(t, job(devices, "kubernetesVersion: '"+version+"'"))))
+		text := yamlOf(objects(load(t, jobText(devices, "kubernetesVersion: '"+version+"'"))))
 		api := map[string]string{"1.32": "v1beta1", "1.33": "v1beta2"}[version]
 		if api == "" {
 			api = "v1"
@@ -32,11 +32,11 @@ func TestClaimVersions(t *testing.T) {
 			t.Errorf("%s: template %s, and without a version %s", version, name(text), name(newest))
 		}
 	}
-	more := yamlOf(objects(load(t, job(strings.Replace(devices, "gpu: 2", "gpu: 3", 1)))))
+	more := yamlOf(objects(load(t, jobText(strings.Replace(devices, "gpu: 2", "gpu: 3", 1)))))
 	if name(more) == name(newest) || !strings.Contains(more, "name: "+name(more)+"\n") {
 		t.Errorf("2 and 3 devices have the template %s, %s", name(newest), name(more))
 	}
-	none := yamlOf(objects(load(t, job(strings.Replace(devices, "gpu: 2", "gpu: 2, claims: [channel]", 1)))))
+	none := yamlOf(objects(load(t, jobText(strings.Replace(devices, "gpu: 2", "gpu: 2, claims: [channel]", 1)))))
 	if strings.Count(none, "resourceClaimTemplateName:") != 2 {
 		t.Errorf("want a claim of accelerators and one of channel:\n%s", none)
 	}

@@ -3,7 +3,7 @@ package generators
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Where git-sync works: a root in which it keeps the repository and each commit, and a link to the latest.
@@ -15,15 +15,15 @@ const (
 )
 
 // codeVolumes are the code beside the image, and the key by which it is fetched; the mount is the program's.
-func codeVolumes(job *schema.Job) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
-	c := job.Spec.Code
+func codeVolumes(j *job.Job) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	c := j.Spec.Code
 	if c == nil {
 		return nil, nil
 	}
 	mount := corev1.VolumeMount{Name: "code", MountPath: c.MountPath, ReadOnly: true}
 	if c.Image != "" {
 		source := &corev1.ImageVolumeSource{
-			Reference: c.Image, PullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+			Reference: c.Image, PullPolicy: corev1.PullPolicy(j.Spec.ImagePullPolicy),
 		}
 		return []corev1.Volume{{Name: "code", VolumeSource: corev1.VolumeSource{Image: source}}},
 			[]corev1.VolumeMount{mount}
@@ -32,15 +32,15 @@ func codeVolumes(job *schema.Job) (volumes []corev1.Volume, mounts []corev1.Volu
 	mount.SubPath = codeRoot + "/" + codeLink
 	volumes = []corev1.Volume{scratchOf("code", c.Git.Size.OrNil())}
 	if c.Git.Secret != "" {
-		volumes = append(volumes, codeKey(job))
+		volumes = append(volumes, codeKey(j))
 	}
 	return volumes, []corev1.VolumeMount{mount}
 }
 
 // codeKey is mounted by git-sync alone. Without a group of the pod's own, only a file for everybody reaches its user.
-func codeKey(job *schema.Job) corev1.Volume {
-	v := secretVolume("code-key", job.Spec.Code.Git.Secret)
-	if job.Spec.Security.FSGroup.Number == nil {
+func codeKey(j *job.Job) corev1.Volume {
+	v := secretVolume("code-key", j.Spec.Code.Git.Secret)
+	if j.Spec.Security.FSGroup.Number == nil {
 		v.Secret.DefaultMode = ptr[int32](0o444)
 	}
 	return v
@@ -52,11 +52,11 @@ const gitUser = 65533
 
 // fetchCode is git-sync, once and with one commit, nil where nothing is fetched. What it is told, it reads from its
 // environment, so that no word of the author's reaches a shell; a password it reads from a file.
-func fetchCode(job *schema.Job) *corev1.Container {
-	if job.Spec.Code == nil || job.Spec.Code.Git == nil {
+func fetchCode(j *job.Job) *corev1.Container {
+	if j.Spec.Code == nil || j.Spec.Code.Git == nil {
 		return nil
 	}
-	g := job.Spec.Code.Git
+	g := j.Spec.Code.Git
 	env := []corev1.EnvVar{
 		{Name: "GITSYNC_REPO", Value: literal(g.Repository)},
 		{Name: "GITSYNC_ROOT", Value: codeDir + "/" + codeRoot},
@@ -92,10 +92,10 @@ func fetchCode(job *schema.Job) *corev1.Container {
 	rights.RunAsNonRoot, rights.RunAsUser, rights.RunAsGroup = ptr(true), ptr[int64](gitUser), ptr[int64](gitUser)
 	return &corev1.Container{
 		Name:            "fetch-code",
-		Image:           job.Spec.Images.Git,
-		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Image:           j.Spec.Images.Git,
+		ImagePullPolicy: corev1.PullPolicy(j.Spec.ImagePullPolicy),
 		Env:             env,
-		Resources:       small(job),
+		Resources:       small(j),
 		SecurityContext: rights,
 		VolumeMounts:    mounts,
 	}

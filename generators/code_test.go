@@ -12,7 +12,7 @@ func TestCodeKey(t *testing.T) {
 		"security: {runAsUser: image}": 0o444, "security: {fsGroup: none}": 0o444,
 	} {
 		git := "code: {mountPath: /w, git: {repository: 'ssh://git@host/a.git', secret: s}}"
-		job := load(t, job("workers: {replicas: 1}", git, security))
+		job := load(t, jobText("workers: {replicas: 1}", git, security))
 		found := 0
 		for _, p := range pods(objects(job)) {
 			for _, c := range p.spec.InitContainers {

@@ -15,46 +15,46 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 const companionData = "/var/lib/" + names.Rendezvous
 
 // companionName is the name of the Service that workers dial, and of what runs behind it.
-func companionName(job *schema.Job) string {
-	if n := job.Spec.Rendezvous.Companion.Name; n != "" {
+func companionName(j *job.Job) string {
+	if n := j.Spec.Rendezvous.Companion.Name; n != "" {
 		return n
 	}
-	return roleName(job, componentCompanion)
+	return roleName(j, componentCompanion)
 }
 
 // companionStatusName is the name of the headless Service that has the pods' own names, and their status port.
-func companionStatusName(job *schema.Job) string { return companionName(job) + "-status" }
+func companionStatusName(j *job.Job) string { return companionName(j) + "-status" }
 
 // forgets says whether the store is the companion's memory: c10d's, where no proxies keep its keys elsewhere.
-func forgets(job *schema.Job) bool {
-	return job.Spec.Rendezvous.Backend == schema.BackendC10d && !job.Spec.Proxied()
+func forgets(j *job.Job) bool {
+	return j.Spec.Rendezvous.Backend == job.BackendC10d && !j.Spec.Proxied()
 }
 
 // expendable reports whether the companion's pod may go at any time: another one goes on with what it has served, and
 // its clients wait for that one, as proxies do, or turn to a replica. Nothing then keeps a node from being drained.
-func expendable(job *schema.Job) bool {
-	c := &job.Spec.Rendezvous.Companion
-	return job.Spec.Proxied() && (c.Etcd != nil || c.Storage != nil) || companionReplicas(job) > 1
+func expendable(j *job.Job) bool {
+	c := &j.Spec.Rendezvous.Companion
+	return j.Spec.Proxied() && (c.Etcd != nil || c.Storage != nil) || companionReplicas(j) > 1
 }
 
 // companionPort is where workers dial it.
-func companionPort(job *schema.Job) int32 {
-	if job.Spec.Rendezvous.Backend == schema.BackendC10d {
-		return c10dPort(job)
+func companionPort(j *job.Job) int32 {
+	if j.Spec.Rendezvous.Backend == job.BackendC10d {
+		return c10dPort(j)
 	}
-	return etcdPort(job)
+	return etcdPort(j)
 }
 
 // companionReplicas: a store of c10d lives in the memory of one pod, and so does an etcd of the pod's own. What an etcd
 // that exists keeps, any pod can serve.
-func companionReplicas(job *schema.Job) int32 {
-	c := &job.Spec.Rendezvous.Companion
+func companionReplicas(j *job.Job) int32 {
+	c := &j.Spec.Rendezvous.Companion
 	if c.Etcd != nil {
 		return cmp.Or(c.Replicas, 2)
 	}
@@ -62,47 +62,47 @@ func companionReplicas(job *schema.Job) int32 {
 }
 
 // companion is a tegen-rendezvous of the job's own, in which its workers meet.
-func companion(job *schema.Job) []runtime.Object {
-	if job.Spec.Rendezvous.Store != schema.StoreCompanion {
+func companion(j *job.Job) []runtime.Object {
+	if j.Spec.Rendezvous.Store != job.StoreCompanion {
 		return nil
 	}
-	out := companionAt(job, companionName(job), false)
-	if mutualTLS(job) {
-		out = append(keys(job), out...)
+	out := companionAt(j, companionName(j), false)
+	if mutualTLS(j) {
+		out = append(keys(j), out...)
 	}
 	return out
 }
 
 // companionAt is a companion that its clients dial as host. One that jobs share outlives each of them.
-func companionAt(job *schema.Job, host string, shared bool) []runtime.Object {
-	replicas, template := companionReplicas(job), companionTemplate(job, host)
-	if mutualTLS(job) && !shared { // whose clients have no certificates in their namespaces
-		withCertificates(job, &template)
+func companionAt(j *job.Job, host string, shared bool) []runtime.Object {
+	replicas, template := companionReplicas(j), companionTemplate(j, host)
+	if mutualTLS(j) && !shared { // whose clients have no certificates in their namespaces
+		withCertificates(j, &template)
 	}
 	out := []runtime.Object{
-		headless(job, companionStatusName(job), componentCompanion, selector(job, componentCompanion),
+		headless(j, companionStatusName(j), componentCompanion, selector(j, componentCompanion),
 			port("status", names.RendezvousStatusPort)),
 		// Not the headless one: this name has an address before there is a pod, so that workers that come first are
 		// refused, which torch tries again; whether torch retries an unresolved name is unknown.
 		&corev1.Service{
-			ObjectMeta: meta(job, companionName(job), componentCompanion),
+			ObjectMeta: meta(j, companionName(j), componentCompanion),
 			Spec: corev1.ServiceSpec{
-				Selector: selector(job, componentCompanion),
-				Ports:    []corev1.ServicePort{port("rendezvous", companionPort(job))},
+				Selector: selector(j, componentCompanion),
+				Ports:    []corev1.ServicePort{port("rendezvous", companionPort(j))},
 			},
 		},
 	}
-	if job.Spec.Disruption.Budget && (replicas > 1 || !expendable(job)) {
-		out = append(out, budget(job, companionName(job), componentCompanion, max(1, replicas-1)))
+	if j.Spec.Disruption.Budget && (replicas > 1 || !expendable(j)) {
+		out = append(out, budget(j, companionName(j), componentCompanion, max(1, replicas-1)))
 	}
-	if job.Spec.Rendezvous.Companion.Etcd != nil {
-		return append(out, companionGateways(job, replicas, template, shared))
+	if j.Spec.Rendezvous.Companion.Etcd != nil {
+		return append(out, companionGateways(j, replicas, template, shared))
 	}
-	return append(out, companionStore(job, replicas, template, shared))
+	return append(out, companionStore(j, replicas, template, shared))
 }
 
-func companionMeta(job *schema.Job, shared bool) metav1.ObjectMeta {
-	m := versionedMeta(job, companionName(job), componentCompanion)
+func companionMeta(j *job.Job, shared bool) metav1.ObjectMeta {
+	m := versionedMeta(j, companionName(j), componentCompanion)
 	if shared {
 		installedAs(&m)
 	}
@@ -110,13 +110,13 @@ func companionMeta(job *schema.Job, shared bool) metav1.ObjectMeta {
 }
 
 // companionGateways keep nothing: any of them may go at any time.
-func companionGateways(job *schema.Job, replicas int32, template corev1.PodTemplateSpec, shared bool,
+func companionGateways(j *job.Job, replicas int32, template corev1.PodTemplateSpec, shared bool,
 ) *appsv1.Deployment {
 	d := &appsv1.Deployment{
-		ObjectMeta: companionMeta(job, shared),
+		ObjectMeta: companionMeta(j, shared),
 		Spec: appsv1.DeploymentSpec{
 			Replicas: &replicas,
-			Selector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
+			Selector: &metav1.LabelSelector{MatchLabels: selector(j, componentCompanion)},
 			Strategy: appsv1.DeploymentStrategy{
 				Type: appsv1.RollingUpdateDeploymentStrategyType,
 				RollingUpdate: &appsv1.RollingUpdateDeployment{
@@ -131,33 +131,33 @@ func companionGateways(job *schema.Job, replicas int32, template corev1.PodTempl
 		d.Spec.Template.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 			// One node for all still beats none.
 			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: selector(j, componentCompanion)},
 			// Or pods that a rollout is about to end count too.
 			MatchLabelKeys: []string{appsv1.DefaultDeploymentUniqueLabelKey},
 		}}
 	}
-	d.Spec.Template = patched(job, schema.RoleCompanion, d.Spec.Template)
-	expect(job, &d.ObjectMeta, d.Spec.Template.Spec)
+	d.Spec.Template = patched(j, job.RoleCompanion, d.Spec.Template)
+	expect(j, &d.ObjectMeta, d.Spec.Template.Spec)
 	return d
 }
 
 // companionStore is one pod that keeps the data itself, under a name that never stands for two pods at a time.
-func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplateSpec, shared bool) *appsv1.StatefulSet {
-	c := &job.Spec.Rendezvous.Companion
+func companionStore(j *job.Job, replicas int32, template corev1.PodTemplateSpec, shared bool) *appsv1.StatefulSet {
+	c := &j.Spec.Rendezvous.Companion
 	set := &appsv1.StatefulSet{
-		ObjectMeta: companionMeta(job, shared),
+		ObjectMeta: companionMeta(j, shared),
 		Spec: appsv1.StatefulSetSpec{
-			ServiceName: companionStatusName(job),
+			ServiceName: companionStatusName(j),
 			Replicas:    &replicas,
-			Selector:    &metav1.LabelSelector{MatchLabels: selector(job, componentCompanion)},
+			Selector:    &metav1.LabelSelector{MatchLabels: selector(j, componentCompanion)},
 			Template:    template,
 		},
 	}
 	if c.Storage != nil {
-		claim := dataClaim(job, componentCompanion, c.Storage)
+		claim := dataClaim(j, componentCompanion, c.Storage)
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
 		if shared {
-			claim.Labels = dataLabels(claim.Labels, job.Metadata.Name)
+			claim.Labels = dataLabels(claim.Labels, j.Metadata.Name)
 			set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfAllRuns()
 		}
 		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{claim}
@@ -165,28 +165,28 @@ func companionStore(job *schema.Job, replicas int32, template corev1.PodTemplate
 		// What is in the pod, and connections of c10d, which its clients never make again, would end with a new image
 		// or flag.
 		set.Spec.UpdateStrategy = appsv1.StatefulSetUpdateStrategy{Type: appsv1.OnDeleteStatefulSetStrategyType}
-		if !forgets(job) {
+		if !forgets(j) {
 			set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes,
-				dataOf(&job.Spec.Roles.Companion, job.Spec.CompanionDisk()))
+				dataOf(&j.Spec.Roles.Companion, j.Spec.CompanionDisk()))
 		}
 	}
-	set.Spec.Template = patched(job, schema.RoleCompanion, set.Spec.Template)
-	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
+	set.Spec.Template = patched(j, job.RoleCompanion, set.Spec.Template)
+	expect(j, &set.ObjectMeta, set.Spec.Template.Spec)
 	return set
 }
 
-func companionTemplate(job *schema.Job, host string) corev1.PodTemplateSpec {
-	e := job.Spec.Rendezvous.Companion.Etcd
-	container := companionContainer(job, host)
-	pod := podSpec(job, &job.Spec.Roles.Companion)
-	pod.ServiceAccountName = ""                    // it needs neither a cloud role nor the Kubernetes API
-	pod.PriorityClassName = job.Spec.PodPriority() // as with an etcd
+func companionTemplate(j *job.Job, host string) corev1.PodTemplateSpec {
+	e := j.Spec.Rendezvous.Companion.Etcd
+	container := companionContainer(j, host)
+	pod := podSpec(j, &j.Spec.Roles.Companion)
+	pod.ServiceAccountName = ""                  // it needs neither a cloud role nor the Kubernetes API
+	pod.PriorityClassName = j.Spec.PodPriority() // as with an etcd
 	pod.TerminationGracePeriodSeconds = ptr[int64](30)
 	switch {
-	case forgets(job):
+	case forgets(j):
 		// It goes on serving until runs have ended: workers that are deleted with it have that long for their
 		// checkpoint.
-		*pod.TerminationGracePeriodSeconds += seconds(job.Spec.GracePeriod)
+		*pod.TerminationGracePeriodSeconds += seconds(j.Spec.GracePeriod)
 	case e == nil:
 		container.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: companionData}}
 	case e.TLS != nil:
@@ -195,15 +195,15 @@ func companionTemplate(job *schema.Job, host string) corev1.PodTemplateSpec {
 	}
 	pod.Containers = []corev1.Container{container}
 	template := corev1.PodTemplateSpec{Spec: pod}
-	template.Labels = podLabels(job, componentCompanion)
-	if !expendable(job) {
-		template.Annotations = evictionAnnotations(job)
+	template.Labels = podLabels(j, componentCompanion)
+	if !expendable(j) {
+		template.Annotations = evictionAnnotations(j)
 	}
 	return template
 }
 
-func companionContainer(job *schema.Job, host string) corev1.Container {
-	c, memory := &job.Spec.Rendezvous.Companion, job.Spec.CompanionMemory()
+func companionContainer(j *job.Job, host string) corev1.Container {
+	c, memory := &j.Spec.Rendezvous.Companion, j.Spec.CompanionMemory()
 	probe := func(path string, period, failures int32) *corev1.Probe {
 		return &corev1.Probe{
 			ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
@@ -225,16 +225,16 @@ func companionContainer(job *schema.Job, host string) corev1.Container {
 	}
 	return corev1.Container{
 		Name:            componentCompanion,
-		Image:           job.Spec.Images.Rendezvous,
-		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Image:           j.Spec.Images.Rendezvous,
+		ImagePullPolicy: corev1.PullPolicy(j.Spec.ImagePullPolicy),
 		// To which the image's entrypoint is the program.
-		Args: append([]string{"serve"}, companionFlags(job, host)...),
+		Args: append([]string{"serve"}, companionFlags(j, host)...),
 		Env:  env,
 		Ports: []corev1.ContainerPort{
-			{Name: "rendezvous", ContainerPort: companionPort(job), Protocol: corev1.ProtocolTCP},
+			{Name: "rendezvous", ContainerPort: companionPort(j), Protocol: corev1.ProtocolTCP},
 			{Name: "status", ContainerPort: names.RendezvousStatusPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources: serving(&job.Spec.Roles.Companion, job.Spec.CompanionDisk()),
+		Resources: serving(&j.Spec.Roles.Companion, j.Spec.CompanionDisk()),
 		// A large log takes its time; serve itself ends when it gets no further.
 		StartupProbe:    probe("/readyz", 2, 900),
 		ReadinessProbe:  probe("/readyz", 5, 3),
@@ -245,33 +245,33 @@ func companionContainer(job *schema.Job, host string) corev1.Container {
 
 // companionFlags open one protocol to the workers and shut the others: replicas would answer c10d each from a memory of
 // its own, and c10d has no use for a store where no proxies speak it.
-func companionFlags(job *schema.Job, host string) []string {
-	z := &job.Spec.Rendezvous
-	memory := job.Spec.CompanionMemory()
+func companionFlags(j *job.Job, host string) []string {
+	z := &j.Spec.Rendezvous
+	memory := j.Spec.CompanionMemory()
 	status := fmt.Sprintf("--listen-status=:%d", names.RendezvousStatusPort)
-	if forgets(job) {
+	if forgets(j) {
 		return []string{
 			"--listen-client=",
-			fmt.Sprintf("--listen-c10d=:%d", c10dPort(job)),
+			fmt.Sprintf("--listen-c10d=:%d", c10dPort(j)),
 			status,
-			fmt.Sprintf("--drain-timeout=%ds", seconds(job.Spec.GracePeriod)),
+			fmt.Sprintf("--drain-timeout=%ds", seconds(j.Spec.GracePeriod)),
 			// What workers write is refused before it costs the pod its memory, and with it the run of all.
 			fmt.Sprintf("--max-bytes=%d", memory.Value()/4),
 		}
 	}
 	listeners := []string{
-		fmt.Sprintf("--listen-client=:%d", etcdPort(job)),
+		fmt.Sprintf("--listen-client=:%d", etcdPort(j)),
 		// The Service: what clients dial when they connect again.
-		fmt.Sprintf("--advertise-client-urls=http://%s:%d", host, etcdPort(job)),
+		fmt.Sprintf("--advertise-client-urls=http://%s:%d", host, etcdPort(j)),
 		"--listen-c10d=",
 		status,
 		fmt.Sprintf("--max-bytes=%d", memory.Value()/4),
 		fmt.Sprintf("--max-answer-bytes=%d", memory.Value()/8), // held for clients that read slowly, or never
 	}
-	if job.Spec.Proxied() {
+	if j.Spec.Proxied() {
 		listeners = []string{
 			"--listen-client=", "--listen-c10d=",
-			fmt.Sprintf("--listen-proxies=:%d", c10dPort(job)),
+			fmt.Sprintf("--listen-proxies=:%d", c10dPort(j)),
 			status,
 			fmt.Sprintf("--max-bytes=%d", memory.Value()/4),
 		}
@@ -293,11 +293,11 @@ func companionFlags(job *schema.Job, host string) []string {
 
 // companionPolicy lets in the members, and who reads the metrics. Probes come from the pod's own node, which no policy
 // keeps out.
-func companionPolicy(job *schema.Job, members []networkingv1.NetworkPolicyPeer,
+func companionPolicy(j *job.Job, members []networkingv1.NetworkPolicyPeer,
 	watchers ...networkingv1.NetworkPolicyPeer,
 ) *networkingv1.NetworkPolicy {
 	var out []networkingv1.NetworkPolicyEgressRule
-	if e := job.Spec.Rendezvous.Companion.Etcd; e != nil {
+	if e := j.Spec.Rendezvous.Companion.Etcd; e != nil {
 		var ports []int
 		for _, endpoint := range e.Endpoints {
 			n, _ := strconv.Atoi(endpoint[strings.LastIndex(endpoint, ":")+1:]) // schema.Load read it
@@ -306,11 +306,11 @@ func companionPolicy(job *schema.Job, members []networkingv1.NetworkPolicyPeer,
 		slices.Sort(ports)
 		out = []networkingv1.NetworkPolicyEgressRule{{Ports: tcp(slices.Compact(ports)...)}, {Ports: dns()}}
 	}
-	in := []networkingv1.NetworkPolicyIngressRule{{From: members, Ports: tcp(int(companionPort(job)))}}
+	in := []networkingv1.NetworkPolicyIngressRule{{From: members, Ports: tcp(int(companionPort(j)))}}
 	for _, w := range watchers {
 		in = append(in, networkingv1.NetworkPolicyIngressRule{
 			From: []networkingv1.NetworkPolicyPeer{w}, Ports: tcp(names.RendezvousStatusPort),
 		})
 	}
-	return policy(job, componentCompanion, in, egress{rules: out})
+	return policy(j, componentCompanion, in, egress{rules: out})
 }

@@ -12,7 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 const rendezvousImage = "images: {rendezvous: 'example.org/tegen-rendezvous:1.0.0'}"
@@ -23,21 +23,21 @@ func TestDefaultStore(t *testing.T) {
 		spec []string
 		want string
 	}{
-		{nil, schema.StoreWorker},
-		{[]string{rendezvousImage}, schema.StoreCompanion},
-		{[]string{rendezvousImage, "rendezvous: {store: worker}"}, schema.StoreWorker},
-		{[]string{rendezvousImage, "rendezvous: {backend: etcd}"}, schema.StoreCompanion},
-		{[]string{rendezvousImage, "rendezvous: {proxy: true, store: etcd}"}, schema.StoreEtcd},
+		{nil, job.StoreWorker},
+		{[]string{rendezvousImage}, job.StoreCompanion},
+		{[]string{rendezvousImage, "rendezvous: {store: worker}"}, job.StoreWorker},
+		{[]string{rendezvousImage, "rendezvous: {backend: etcd}"}, job.StoreCompanion},
+		{[]string{rendezvousImage, "rendezvous: {proxy: true, store: etcd}"}, job.StoreEtcd},
 		// Whose controller has a rendezvous of its own.
-		{[]string{rendezvousImage, "target: trainjob"}, schema.StoreWorker},
-		{[]string{rendezvousImage, "framework: horovod"}, schema.StoreWorker},
+		{[]string{rendezvousImage, "target: trainjob"}, job.StoreWorker},
+		{[]string{rendezvousImage, "framework: horovod"}, job.StoreWorker},
 	} {
-		j := load(t, job(c.spec...))
+		j := load(t, jobText(c.spec...))
 		if got := j.Spec.Rendezvous.Store; got != c.want {
 			t.Errorf("%q: store %s, want %s", c.spec, got, c.want)
 		}
-		if rendered := len(all[*appsv1.StatefulSet](objects(j))) == 1; rendered != (c.want == schema.StoreCompanion ||
-			c.want == schema.StoreEtcd) {
+		if rendered := len(all[*appsv1.StatefulSet](objects(j))) == 1; rendered != (c.want == job.StoreCompanion ||
+			c.want == job.StoreEtcd) {
 			t.Errorf("%q: a store is rendered: %t", c.spec, rendered)
 		}
 	}
@@ -69,7 +69,7 @@ func TestCompanion(t *testing.T) {
 		}, 2379, 30},
 	} {
 		t.Run(c.rendezvous, func(t *testing.T) {
-			j := load(t, job(rendezvousImage, "rendezvous: "+c.rendezvous, "gracePeriod: 3m"))
+			j := load(t, jobText(rendezvousImage, "rendezvous: "+c.rendezvous, "gracePeriod: 3m"))
 			objs := objects(j)
 			name := "resnet-rendezvous"
 			if strings.Contains(c.rendezvous, "meet") {
@@ -143,7 +143,7 @@ func TestKeepAlive(t *testing.T) {
 		"{keepAlive: 1s}": "join_timeout=600,keep_alive_interval=1,keep_alive_max_attempt=3," +
 			"last_call_timeout=30",
 	} {
-		if got := env(t, worker(t, objects(load(t, job("rendezvous: "+spec)))))["PET_RDZV_CONF"]; got != want {
+		if got := env(t, worker(t, objects(load(t, jobText("rendezvous: "+spec)))))["PET_RDZV_CONF"]; got != want {
 			t.Errorf("%s: conf %q, want %q", spec, got, want)
 		}
 	}
@@ -169,7 +169,7 @@ func TestProxy(t *testing.T) {
 		},
 	} {
 		for _, target := range []string{"job", "pods"} {
-			objs := objects(load(t, job(append(c.spec, rendezvousImage, "target: "+target,
+			objs := objects(load(t, jobText(append(c.spec, rendezvousImage, "target: "+target,
 				"rendezvous: {proxy: true, store: external, endpoint: 'etcd:2379'}")...)))
 			w := worker(t, objs)
 			if diff := cmp.Diff(c.command, w.Command); diff != "" {
@@ -211,7 +211,7 @@ func TestExpendable(t *testing.T) {
 		{"{proxy: true, companion: {replicas: 1, etcd: {endpoints: ['http://e:2379']}}}", false, 0},
 		{"{backend: etcd, companion: {replicas: 1, etcd: {endpoints: ['http://e:2379']}}}", true, 1},
 	} {
-		j := load(t, job(rendezvousImage, "rendezvous: "+c.rendezvous, "disruption: {budget: true}"))
+		j := load(t, jobText(rendezvousImage, "rendezvous: "+c.rendezvous, "disruption: {budget: true}"))
 		var pod corev1.PodTemplateSpec
 		for _, s := range all[*appsv1.StatefulSet](objects(j)) {
 			pod = s.Spec.Template

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/generators"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 const certificates = "resnet-rendezvous-tls"
@@ -65,7 +65,7 @@ func TestCompanionTLS(t *testing.T) {
 	} {
 		for _, target := range []string{"job", "pods", "jobset", "pytorchjob", "vcjob"} {
 			t.Run(target+" "+companion, func(t *testing.T) {
-				objs := objects(load(t, job(rendezvousImage, "target: "+target,
+				objs := objects(load(t, jobText(rendezvousImage, "target: "+target,
 					"rendezvous: {companion: {name: meet, "+companion+"}}")))
 				var serves corev1.Container
 				for _, p := range pods(objs) {
@@ -156,7 +156,7 @@ func checkKeygen(t *testing.T, objs []runtime.Object) {
 // TestCompanionTLSReadable: the image's own user can read the key, also where no group of the pod's makes it so.
 func TestCompanionTLSReadable(t *testing.T) {
 	for security, want := range map[string]int32{"{}": 0o440, "{runAsUser: image}": 0o444} {
-		objs := objects(load(t, job(rendezvousImage, "security: "+security,
+		objs := objects(load(t, jobText(rendezvousImage, "security: "+security,
 			"rendezvous: {companion: {storage: {size: 1Gi}}}")))
 		for _, p := range pods(objs) {
 			for _, v := range p.spec.Volumes {
@@ -183,7 +183,7 @@ func TestWithoutCompanionTLS(t *testing.T) {
 		"{proxy: true, store: etcd, etcd: {tls: {secret: members}}}",
 		"{proxy: true, store: external, endpoint: 'etcd.infra:2379'}",
 	} {
-		objs := objects(load(t, job(rendezvousImage, "rendezvous: "+rendezvous)))
+		objs := objects(load(t, jobText(rendezvousImage, "rendezvous: "+rendezvous)))
 		for _, o := range objs {
 			if text := text(t, o); strings.Contains(text, "keygen") || strings.Contains(text, "-tls\n") ||
 				strings.Contains(text, "--tls-") {
@@ -218,7 +218,7 @@ func TestStatusPolicy(t *testing.T) {
 				", {namespace: other, ports: [2381]}]}", "monitoring other",
 		},
 	} {
-		objs := objects(load(t, job(append(strings.Split(c.spec, "; "), rendezvousImage)...)))
+		objs := objects(load(t, jobText(append(strings.Split(c.spec, "; "), rendezvousImage)...)))
 		in := find[*networkingv1.NetworkPolicy](t, objs, "resnet-rendezvous").Spec.Ingress
 		var got []string
 		for i, rule := range in {
@@ -260,11 +260,13 @@ func TestSharedStatusPolicy(t *testing.T) {
 func TestKeygenQueue(t *testing.T) {
 	const kueue = "gang: {scheduler: kueue, queue: q}"
 	for name, c := range map[string]struct {
-		job  *schema.Job
+		job  *job.Job
 		want string
 	}{
-		"certificates": {load(t, job(rendezvousImage, "rendezvous: {companion: {storage: {size: 1Gi}}}", kueue)), ""},
-		"ssh":          {load(t, job("framework: horovod", kueue)), "q"},
+		"certificates": {
+			load(t, jobText(rendezvousImage, "rendezvous: {companion: {storage: {size: 1Gi}}}", kueue)), "",
+		},
+		"ssh": {load(t, jobText("framework: horovod", kueue)), "q"},
 	} {
 		objs := objects(c.job)
 		if got := find[*batchv1.Job](t, objs, "resnet-keygen").Labels["kueue.x-k8s.io/queue-name"]; got != c.want {

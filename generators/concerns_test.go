@@ -15,17 +15,17 @@ import (
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestOrder: what others refer to comes first, in the order that the product documents, and every concern is some
 // job's.
 func TestOrder(t *testing.T) {
-	j := load(t, job("createNamespace: true", "rendezvous: {backend: etcd, store: etcd}",
+	j := load(t, jobText("createNamespace: true", "rendezvous: {backend: etcd, store: etcd}",
 		"storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]", "gang: {scheduler: volcano}"))
-	for _, some := range []*schema.Job{
-		j, load(t, job("framework: horovod")),
-		load(t, job("images: {rendezvous: 'r:1'}")), load(t, job("framework: dlrover", "target: elasticjob")),
+	for _, some := range []*job.Job{
+		j, load(t, jobText("framework: horovod")),
+		load(t, jobText("images: {rendezvous: 'r:1'}")), load(t, jobText("framework: dlrover", "target: elasticjob")),
 	} {
 		at := -1
 		for _, c := range generators.Generate(some) {
@@ -39,7 +39,7 @@ func TestOrder(t *testing.T) {
 	if got := generators.Generate(j, "worker", "etcd"); len(got) != 2 || got[0].Name != "etcd" {
 		t.Errorf("of two generators: %v", got)
 	}
-	if got := generators.Generate(load(t, job()), "etcd", "prefetch", "namespace", "storage"); len(got) != 0 {
+	if got := generators.Generate(load(t, jobText()), "etcd", "prefetch", "namespace", "storage"); len(got) != 0 {
 		t.Errorf("concerns without objects: %v", got)
 	}
 }
@@ -89,7 +89,7 @@ func TestVolumes(t *testing.T) {
 		},
 	} {
 		t.Run(c.source, func(t *testing.T) {
-			objs := objects(load(t, job("storage: [{mountPath: /data, "+c.source+"}]")))
+			objs := objects(load(t, jobText("storage: [{mountPath: /data, "+c.source+"}]")))
 			mounted := ""
 			for _, v := range pods(objs)[0].spec.Volumes {
 				if v.PersistentVolumeClaim != nil {
@@ -154,7 +154,7 @@ func csi(driver, handle string, attributes map[string]string) *corev1.Persistent
 func TestClassParameters(t *testing.T) {
 	get := func(source string) map[string]string {
 		return all[*storagev1.StorageClass](objects(load(t,
-			job("storage: [{mountPath: /data, "+source+"}]"))))[0].Parameters
+			jobText("storage: [{mountPath: /data, "+source+"}]"))))[0].Parameters
 	}
 	want := map[string]string{
 		"provisioningMode": "efs-ap", "fileSystemId": "fs-01234567", "directoryPerms": "755",
@@ -177,7 +177,7 @@ func TestClassParameters(t *testing.T) {
 // TestDatasetGate: workers wait for exactly what the fetching Job will write, on the same volume, which they only read.
 func TestDatasetGate(t *testing.T) {
 	for _, target := range []string{"job", "pods"} {
-		objs := objects(load(t, job("target: "+target, "storage: [{mountPath: /data, subPath: sub, claim: c, "+
+		objs := objects(load(t, jobText("target: "+target, "storage: [{mountPath: /data, subPath: sub, claim: c, "+
 			"dataset: {url: 'http://x.org/a.zip'}}]")))
 		f := find[*batchv1.Job](t, objs, "resnet-prefetch-data")
 		if f.Spec.Template.Spec.RestartPolicy != corev1.RestartPolicyOnFailure || f.Spec.ActiveDeadlineSeconds == nil ||
@@ -260,7 +260,7 @@ func TestProgram(t *testing.T) {
 		},
 		{"entrypoint", []string{"command: []", "launcher: entrypoint", words}, nil, args},
 	} {
-		w := worker(t, objects(load(t, job(c.spec...))))
+		w := worker(t, objects(load(t, jobText(c.spec...))))
 		if diff := cmp.Diff(c.command, w.Command, emptyIsNil); diff != "" {
 			t.Errorf("%s: command (-want +got):\n%s", c.what, diff)
 		}
@@ -274,7 +274,7 @@ var emptyIsNil = cmp.Transformer("words", func(s []string) string { return strin
 
 func TestGang(t *testing.T) {
 	for _, target := range []string{"job", "pods"} {
-		objs := objects(load(t, job("target: "+target, "workers: {replicas: 4, min: 2, max: 6}",
+		objs := objects(load(t, jobText("target: "+target, "workers: {replicas: 4, min: 2, max: 6}",
 			"gang: {scheduler: koordinator, waitTimeout: 90s}")))
 		want := map[string]string{
 			"name": "resnet", "min-available": "2", "mode": "Strict", "waiting-time": "90s",
@@ -302,12 +302,12 @@ func TestGang(t *testing.T) {
 			}
 		}
 	}
-	if got := objects(load(t, job("gang: {scheduler: koordinator}", "placement: {scheduler: mine}"))); pods(
+	if got := objects(load(t, jobText("gang: {scheduler: koordinator}", "placement: {scheduler: mine}"))); pods(
 		got)[0].spec.SchedulerName != "mine" {
 		t.Errorf("the author's scheduler is overruled by %q", pods(got)[0].spec.SchedulerName)
 	}
 	for _, spec := range [][]string{nil, {"gang: {scheduler: none}"}} {
-		objs := objects(load(t, job(spec...)))
+		objs := objects(load(t, jobText(spec...)))
 		if s := text(t, objs[len(objs)-1]); strings.Contains(s, "koord") {
 			t.Errorf("%v: %s", spec, s)
 		}
@@ -338,7 +338,7 @@ func TestIdentity(t *testing.T) {
 		if c.spec != "" {
 			spec = append(spec, c.spec)
 		}
-		objs := objects(load(t, job(spec...)))
+		objs := objects(load(t, jobText(spec...)))
 		if got := pods(objs)[0].spec; got.ServiceAccountName != c.account || got.AutomountServiceAccountToken == nil ||
 			*got.AutomountServiceAccountToken {
 			t.Errorf("%s: account %q, token %v", c.spec, got.ServiceAccountName, got.AutomountServiceAccountToken)
@@ -357,7 +357,7 @@ func TestIdentity(t *testing.T) {
 
 // TestSecretsAreReferences: a value of a Secret is nowhere; its name is where a person reads what must be there first.
 func TestSecretsAreReferences(t *testing.T) {
-	objs := objects(load(t, job("imagePullSecrets: [registry]",
+	objs := objects(load(t, jobText("imagePullSecrets: [registry]",
 		"env: [{name: TOKEN, secret: {name: hub, key: token}}, {name: MAYBE, secret: {name: other, key: k, "+
 			"optional: true}}, {name: SETTING, configMap: {name: settings, key: k}}]")))
 	j := find[*batchv1.Job](t, objs, "resnet-worker")
@@ -379,7 +379,7 @@ func TestSecretsAreReferences(t *testing.T) {
 func TestGitOps(t *testing.T) {
 	const dataset = "storage: [{mountPath: /data, dataset: {url: 'http://x.org/a.zip'}}]"
 	ttl := func(spec ...string) (out []*int32) {
-		for _, j := range all[*batchv1.Job](objects(load(t, job(append(spec, dataset)...)))) {
+		for _, j := range all[*batchv1.Job](objects(load(t, jobText(append(spec, dataset)...)))) {
 			out = append(out, j.Spec.TTLSecondsAfterFinished)
 		}
 		return out
@@ -403,7 +403,7 @@ func TestAccountOfPods(t *testing.T) {
 		{"target: pods", "resnet", "resnet"},
 		{"target: job, gitops: true", "resnet", "resnet"},
 	} {
-		objs := objects(load(t, job(strings.Split(c.spec, ", ")...)))
+		objs := objects(load(t, jobText(strings.Split(c.spec, ", ")...)))
 		rendered := ""
 		for _, account := range all[*corev1.ServiceAccount](objs) {
 			rendered += account.Name
@@ -434,11 +434,11 @@ func TestAccountOfPods(t *testing.T) {
 }
 
 func TestDisruption(t *testing.T) {
-	objs := objects(load(t, job("workers: {replicas: 4, min: 3, max: 5}")))
+	objs := objects(load(t, jobText("workers: {replicas: 4, min: 3, max: 5}")))
 	if b := find[*policyv1.PodDisruptionBudget](t, objs, "resnet-worker"); b.Spec.MinAvailable.IntValue() != 3 {
 		t.Errorf("the budget keeps %s, want the minimum", b.Spec.MinAvailable)
 	}
-	if n := len(all[*policyv1.PodDisruptionBudget](objects(load(t, job("disruption: {budget: false}",
+	if n := len(all[*policyv1.PodDisruptionBudget](objects(load(t, jobText("disruption: {budget: false}",
 		"rendezvous: {backend: etcd, store: etcd}"))))); n != 0 {
 		t.Errorf("%d budgets where the job wants none", n)
 	}
@@ -446,7 +446,7 @@ func TestDisruption(t *testing.T) {
 		"disruption: {safeToEvict: false}": "false",
 		"disruption: {safeToEvict: true}":  "",
 	} {
-		j := find[*batchv1.Job](t, objects(load(t, job(spec))), "resnet-worker")
+		j := find[*batchv1.Job](t, objects(load(t, jobText(spec))), "resnet-worker")
 		if got := j.Spec.Template.Annotations["cluster-autoscaler.kubernetes.io/safe-to-evict"]; got != want {
 			t.Errorf("%s: annotation %q", spec, got)
 		}
@@ -455,14 +455,14 @@ func TestDisruption(t *testing.T) {
 
 // TestHostnames: each worker has a name in DNS that is its own, before it is ready.
 func TestHostnames(t *testing.T) {
-	objs := objects(load(t, job()))
+	objs := objects(load(t, jobText()))
 	j, s := find[*batchv1.Job](t, objs, "resnet-worker"), find[*corev1.Service](t, objs, "resnet-worker")
 	if *j.Spec.CompletionMode != batchv1.IndexedCompletion || j.Spec.Template.Spec.Subdomain != s.Name {
 		t.Errorf("%s pods below %q, Service %q", *j.Spec.CompletionMode, j.Spec.Template.Spec.Subdomain, s.Name)
 	}
 	headless(t, s)
 
-	objs = objects(load(t, job("target: pods", "workers: {replicas: 3}")))
+	objs = objects(load(t, jobText("target: pods", "workers: {replicas: 3}")))
 	var names []string
 	for _, p := range all[*corev1.Pod](objs) {
 		names = append(names, p.Name)
@@ -495,7 +495,7 @@ func TestNamespaceObject(t *testing.T) {
 		"security: {runAsUser: 1000}": "restricted", "security: {runAsUser: 0}": "baseline",
 		"network: {host: true}": "privileged",
 	} {
-		j := load(t, job("createNamespace: true", spec))
+		j := load(t, jobText("createNamespace: true", spec))
 		objs := objects(j)
 		ns := find[*corev1.Namespace](t, objs, "ml")
 		if got := ns.Labels["pod-security.kubernetes.io/enforce"]; got != want {
@@ -506,7 +506,7 @@ func TestNamespaceObject(t *testing.T) {
 			t.Errorf("%s: pods meet the restricted standard: %t", spec, restrictedEnough)
 		}
 	}
-	none := objects(load(t, job()))
+	none := objects(load(t, jobText()))
 	if n := len(all[*corev1.Namespace](none)); n != 0 {
 		t.Errorf("%d Namespaces where the job wants none", n)
 	}
@@ -514,7 +514,8 @@ func TestNamespaceObject(t *testing.T) {
 
 // TestRestartUncounted: the word leaves no failure that counts, and every disruption recreates all pods.
 func TestRestartUncounted(t *testing.T) {
-	set := find[*apis.JobSet](t, objects(load(t, job("target: jobset", "failure: {restartAll: uncounted}"))), "resnet")
+	set := find[*apis.JobSet](t, objects(load(t, jobText("target: jobset", "failure: {restartAll: uncounted}"))),
+		"resnet")
 	want := &apis.JobSetFailurePolicy{RestartStrategy: "BlockingRecreate", Rules: []apis.JobSetFailureRule{{
 		Name: "disrupted", Action: "RestartJobSetAndIgnoreMaxRestarts",
 		OnJobFailureReasons: []string{"PodFailurePolicy"},
@@ -526,7 +527,7 @@ func TestRestartUncounted(t *testing.T) {
 
 // TestExpected: whatever a pod names and nobody renders is listed, and the reference check is content.
 func TestExpected(t *testing.T) {
-	objs := objects(load(t, job(
+	objs := objects(load(t, jobText(
 		"podTemplate: {spec: {serviceAccountName: robot, priorityClassName: urgent, "+
 			"imagePullSecrets: [{name: pull}], volumes: ["+
 			"{name: a, secret: {secretName: s1}}, {name: b, configMap: {name: c1}}, {name: c, "+

@@ -28,8 +28,8 @@ func TestChanged(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, job := range jobs {
-			docs := untypedOf(t, objects(job))
+		for _, j := range jobs {
+			docs := untypedOf(t, objects(j))
 			if got := changedNames(t, docs); len(got) > 0 {
 				t.Errorf("%s: unchanged objects are reported: %q", f.name, got)
 			}
@@ -73,7 +73,7 @@ func TestChangedConfig(t *testing.T) {
 // TestRenamed: what a prefix and a suffix of a kustomization change in references is no change of an object that has
 // the same prefix and suffix. Another image is.
 func TestRenamed(t *testing.T) {
-	text := job("hashedNames: true", "env: [{name: A, configMap: {name: settings, key: a}}]")
+	text := jobText("hashedNames: true", "env: [{name: A, configMap: {name: settings, key: a}}]")
 	docs := untypedOf(t, objects(load(t, text)))
 	docs = append(docs, untypedOf(t, []runtime.Object{&corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Name: "settings", Namespace: docs[0].GetNamespace()},

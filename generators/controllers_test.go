@@ -12,13 +12,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // controllerJob is a job of a target, of which only some fields differ from one case to the next.
-func controllerJob(t *testing.T, target string, spec ...string) *schema.Job {
+func controllerJob(t *testing.T, target string, spec ...string) *job.Job {
 	t.Helper()
-	return load(t, job(append(slices.Clone(spec), "target: "+target)...))
+	return load(t, jobText(append(slices.Clone(spec), "target: "+target)...))
 }
 
 // TestStartControllers: starting a suspended job changes one field of one object, hashed name or not.
@@ -48,7 +48,7 @@ func TestStartControllers(t *testing.T) {
 
 // TestScaleVCJob: Volcano's webhook lets a job that runs change its size, and nothing that a size could change.
 func TestScaleVCJob(t *testing.T) {
-	at := func(n int) *schema.Job {
+	at := func(n int) *job.Job {
 		return controllerJob(t, "vcjob", fmt.Sprintf("workers: {replicas: %d, min: 1, max: 8}", n),
 			"gang: {scheduler: volcano}")
 	}

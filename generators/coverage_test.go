@@ -6,16 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/generators"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // TestFixturesCover: there is a fixture, and so a golden file, of every generator, of every target, of every target
 // suspended where it can be, and of every gang. TestGangs and TestSupport try each gang on every target.
 func TestFixturesCover(t *testing.T) {
 	seen := map[string]bool{}
-	eachJob(t, func(_ *testing.T, job *schema.Job, _ []runtime.Object) {
-		s := &job.Spec
-		for _, c := range generators.Generate(job) {
+	eachJob(t, func(_ *testing.T, j *job.Job, _ []runtime.Object) {
+		s := &j.Spec
+		for _, c := range generators.Generate(j) {
 			seen["generator "+c.Name] = true
 		}
 		seen[s.Framework+" "+s.Target] = true
@@ -32,7 +33,7 @@ func TestFixturesCover(t *testing.T) {
 			t.Errorf("no fixture of %s", what)
 		}
 	}
-	for _, target := range schema.Targets {
+	for _, target := range target.All {
 		need(target.Framework + " " + target.Name)
 		if target.Carries("suspend") {
 			need(target.Framework + " " + target.Name + " suspended")
@@ -42,7 +43,7 @@ func TestFixturesCover(t *testing.T) {
 	for _, g := range generators.All {
 		need("generator " + g.Name)
 	}
-	for _, d := range schema.Dialects {
+	for _, d := range job.Dialects {
 		need("gang of " + d.Name)
 	}
 }

@@ -6,27 +6,27 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
-func disruption(job *schema.Job) []runtime.Object {
-	if !job.Spec.Disruption.Budget {
+func disruption(j *job.Job) []runtime.Object {
+	if !j.Spec.Disruption.Budget {
 		return nil
 	}
 	var out []runtime.Object
-	for _, r := range roles(job) {
-		out = append(out, budget(job, job.Metadata.Name+"-"+r.component, r.component, r.least))
+	for _, r := range roles(j) {
+		out = append(out, budget(j, j.Metadata.Name+"-"+r.component, r.component, r.least))
 	}
 	return out
 }
 
 // budget counts pods by number: a Job has no scale that a percentage could be taken of.
-func budget(job *schema.Job, name, component string, least int32) *policyv1.PodDisruptionBudget {
+func budget(j *job.Job, name, component string, least int32) *policyv1.PodDisruptionBudget {
 	return &policyv1.PodDisruptionBudget{
-		ObjectMeta: meta(job, name, component),
+		ObjectMeta: meta(j, name, component),
 		Spec: policyv1.PodDisruptionBudgetSpec{
 			MinAvailable:               ptr(intstr.FromInt32(least)),
-			Selector:                   &metav1.LabelSelector{MatchLabels: selector(job, component)},
+			Selector:                   &metav1.LabelSelector{MatchLabels: selector(j, component)},
 			UnhealthyPodEvictionPolicy: ptr(policyv1.AlwaysAllow), // a pod that does not run protects nothing
 		},
 	}

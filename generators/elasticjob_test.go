@@ -13,7 +13,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 const (
@@ -52,12 +52,12 @@ func TestScaleElasticJobs(t *testing.T) {
 			"ElasticJob/resnet spec.replicaSpecs.Worker.replicas",
 		},
 	} {
-		at := func(n int) *schema.Job { return controllerJob(t, target, c.spec, fmt.Sprintf(c.workers, n)) }
+		at := func(n int) *job.Job { return controllerJob(t, target, c.spec, fmt.Sprintf(c.workers, n)) }
 		if diff := cmp.Diff([]string{c.want}, changed(t, objects(at(2)), objects(at(3)))); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", target, diff)
 		}
 	}
-	at := func(n int) *schema.Job {
+	at := func(n int) *job.Job {
 		return controllerJob(t, "elasticjob", dlrover, fmt.Sprintf("workers: {replicas: %d, min: 1}", n))
 	}
 	want := []string{"ElasticJob/resnet spec.replicaSpecs.worker.replicas"}
@@ -153,7 +153,7 @@ func TestDLRoverMaster(t *testing.T) {
 	if got := all[*rbacv1.Role](objs); len(got) != 1 {
 		t.Errorf("%d roles outside namespace dlrover", len(got))
 	}
-	at := strings.Replace(job(dlrover, "target: elasticjob"), "namespace: ml", "namespace: dlrover", 1)
+	at := strings.Replace(jobText(dlrover, "target: elasticjob"), "namespace: ml", "namespace: dlrover", 1)
 	if got := all[*rbacv1.Role](objects(load(t, at))); len(got) != 0 {
 		t.Errorf("%d roles in namespace dlrover, whose account has one", len(got))
 	}

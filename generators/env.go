@@ -3,12 +3,12 @@ package generators
 import (
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // authorEnv is an author's variable. Its version is what an API server would add: a reconciler would find the field
 // changed after each sync.
-func authorEnv(e schema.Env) corev1.EnvVar {
+func authorEnv(e job.Env) corev1.EnvVar {
 	v := corev1.EnvVar{Name: e.Name}
 	switch {
 	case e.Value != nil:
@@ -32,7 +32,7 @@ func authorEnv(e schema.Env) corev1.EnvVar {
 }
 
 // authorEnvFrom are the sources of which every key becomes a variable.
-func authorEnvFrom(sources []schema.EnvFrom) (out []corev1.EnvFromSource) {
+func authorEnvFrom(sources []job.EnvFrom) (out []corev1.EnvFromSource) {
 	for _, from := range sources {
 		e := corev1.EnvFromSource{Prefix: from.Prefix}
 		if from.Secret != "" {

@@ -12,91 +12,91 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 const etcdData = "/var/lib/etcd"
 
 // etcdName is the name of the client Service and the StatefulSet; the tutorial's is etcd.
-func etcdName(job *schema.Job) string {
-	if n := job.Spec.Rendezvous.Etcd.Name; n != "" {
+func etcdName(j *job.Job) string {
+	if n := j.Spec.Rendezvous.Etcd.Name; n != "" {
 		return n
 	}
-	return job.Metadata.Name + "-" + componentEtcd
+	return j.Metadata.Name + "-" + componentEtcd
 }
 
-func etcdPeerName(job *schema.Job) string { return etcdName(job) + "-peer" }
+func etcdPeerName(j *job.Job) string { return etcdName(j) + "-peer" }
 
-func etcdPort(job *schema.Job) int32 {
-	if p := job.Spec.Rendezvous.Port; p != 0 {
+func etcdPort(j *job.Job) int32 {
+	if p := j.Spec.Rendezvous.Port; p != 0 {
 		return p
 	}
 	return names.EtcdClientPort
 }
 
-func etcdImage(job *schema.Job) string {
-	if job.Spec.Rendezvous.SpeaksV2() {
-		return job.Spec.Images.EtcdV2
+func etcdImage(j *job.Job) string {
+	if j.Spec.Rendezvous.SpeaksV2() {
+		return j.Spec.Images.EtcdV2
 	}
-	return job.Spec.Images.Etcd
+	return j.Spec.Images.Etcd
 }
 
-func etcd(job *schema.Job) []runtime.Object {
-	z := &job.Spec.Rendezvous
-	if z.Store != schema.StoreEtcd {
+func etcd(j *job.Job) []runtime.Object {
+	z := &j.Spec.Rendezvous
+	if z.Store != job.StoreEtcd {
 		return nil
 	}
-	client := port("client", etcdPort(job))
+	client := port("client", etcdPort(j))
 	var out []runtime.Object
-	if mutualTLS(job) {
-		out = keys(job)
+	if mutualTLS(j) {
+		out = keys(j)
 	}
 	out = append(out,
-		headless(job, etcdPeerName(job), componentEtcd, selector(job, componentEtcd),
+		headless(j, etcdPeerName(j), componentEtcd, selector(j, componentEtcd),
 			port("peer", names.EtcdPeerPort)),
 		&corev1.Service{
-			ObjectMeta: meta(job, etcdName(job), componentEtcd),
-			Spec:       corev1.ServiceSpec{Selector: selector(job, componentEtcd), Ports: []corev1.ServicePort{client}},
+			ObjectMeta: meta(j, etcdName(j), componentEtcd),
+			Spec:       corev1.ServiceSpec{Selector: selector(j, componentEtcd), Ports: []corev1.ServicePort{client}},
 		},
 	)
-	if job.Spec.Disruption.Budget {
+	if j.Spec.Disruption.Budget {
 		quorum := z.Etcd.Replicas/2 + 1 // fewer members lose the rendezvous
-		out = append(out, budget(job, etcdName(job), componentEtcd, quorum))
+		out = append(out, budget(j, etcdName(j), componentEtcd, quorum))
 	}
-	return append(out, etcdMembers(job))
+	return append(out, etcdMembers(j))
 }
 
-func etcdMembers(job *schema.Job) *appsv1.StatefulSet {
-	e := &job.Spec.Rendezvous.Etcd
+func etcdMembers(j *job.Job) *appsv1.StatefulSet {
+	e := &j.Spec.Rendezvous.Etcd
 	set := &appsv1.StatefulSet{
-		ObjectMeta: versionedMeta(job, etcdName(job), componentEtcd),
+		ObjectMeta: versionedMeta(j, etcdName(j), componentEtcd),
 		Spec: appsv1.StatefulSetSpec{
-			ServiceName: etcdPeerName(job),
+			ServiceName: etcdPeerName(j),
 			Replicas:    &e.Replicas,
 			// Members wait for each other, so none may wait to be created.
 			PodManagementPolicy: appsv1.ParallelPodManagement,
-			Selector:            &metav1.LabelSelector{MatchLabels: selector(job, componentEtcd)},
-			Template:            etcdTemplate(job),
+			Selector:            &metav1.LabelSelector{MatchLabels: selector(j, componentEtcd)},
+			Template:            etcdTemplate(j),
 		},
 	}
 	if e.Storage != nil {
-		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(job, componentEtcd, e.Storage)}
+		set.Spec.VolumeClaimTemplates = []corev1.PersistentVolumeClaim{dataClaim(j, componentEtcd, e.Storage)}
 		set.Spec.PersistentVolumeClaimRetentionPolicy = dataOfOneRun()
 	} else {
 		set.Spec.Template.Spec.Volumes = append(set.Spec.Template.Spec.Volumes,
-			dataOf(&job.Spec.Roles.Etcd, job.Spec.EtcdDisk()))
+			dataOf(&j.Spec.Roles.Etcd, j.Spec.EtcdDisk()))
 	}
-	set.Spec.Template = patched(job, schema.RoleEtcd, set.Spec.Template)
-	expect(job, &set.ObjectMeta, set.Spec.Template.Spec)
+	set.Spec.Template = patched(j, job.RoleEtcd, set.Spec.Template)
+	expect(j, &set.ObjectMeta, set.Spec.Template.Spec)
 	return set
 }
 
 // dataClaim is the volume of one pod that keeps data.
-func dataClaim(job *schema.Job, component string, s *schema.EtcdStorage) corev1.PersistentVolumeClaim {
+func dataClaim(j *job.Job, component string, s *job.EtcdStorage) corev1.PersistentVolumeClaim {
 	claim := corev1.PersistentVolumeClaim{
 		// An API server adds them where they are missing, which Argo CD shows as a difference for ever.
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "PersistentVolumeClaim"},
-		ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: selector(job, component)},
+		ObjectMeta: metav1.ObjectMeta{Name: "data", Labels: selector(j, component)},
 		Spec:       claimSpec(corev1.ReadWriteOnce, s.Size),
 	}
 	if s.StorageClass != "" {
@@ -123,7 +123,7 @@ func dataOfOneRun() *appsv1.StatefulSetPersistentVolumeClaimRetentionPolicy {
 }
 
 // dataOf is where a pod keeps data that ends with it: of the size that it needs, or of all that its author allows.
-func dataOf(role *schema.RolePods, needs resource.Quantity) corev1.Volume {
+func dataOf(role *job.RolePods, needs resource.Quantity) corev1.Volume {
 	if limit := role.Resources.DiskLimit(); limit != nil {
 		return scratch("data", *limit)
 	}
@@ -131,18 +131,18 @@ func dataOf(role *schema.RolePods, needs resource.Quantity) corev1.Volume {
 }
 
 // serving is what a pod asks for that workers meet in.
-func serving(role *schema.RolePods, disk resource.Quantity) corev1.ResourceRequirements {
+func serving(role *job.RolePods, disk resource.Quantity) corev1.ResourceRequirements {
 	// The others have defaults of the schema's.
 	return askedOr(role.Resources, resource.Quantity{}, resource.Quantity{}, disk)
 }
 
-func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
-	e := &job.Spec.Rendezvous.Etcd
-	container := etcdContainer(job)
-	pod := podSpec(job, &job.Spec.Roles.Etcd)
-	pod.ServiceAccountName = ""                    // etcd needs neither a cloud role nor the Kubernetes API
-	pod.PriorityClassName = job.Spec.PodPriority() // workers that nobody pushes out need a store that nobody pushes out
-	if v := etcdCertificates(job); v != nil {
+func etcdTemplate(j *job.Job) corev1.PodTemplateSpec {
+	e := &j.Spec.Rendezvous.Etcd
+	container := etcdContainer(j)
+	pod := podSpec(j, &j.Spec.Roles.Etcd)
+	pod.ServiceAccountName = ""                  // etcd needs neither a cloud role nor the Kubernetes API
+	pod.PriorityClassName = j.Spec.PodPriority() // workers that nobody pushes out need a store that nobody pushes out
+	if v := etcdCertificates(j); v != nil {
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{
 			Name: "tls", MountPath: tlsDir,
 			ReadOnly: true,
@@ -155,24 +155,24 @@ func etcdTemplate(job *schema.Job) corev1.PodTemplateSpec {
 		pod.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 			// One node for all still beats none.
 			MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
-			LabelSelector: &metav1.LabelSelector{MatchLabels: selector(job, componentEtcd)},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: selector(j, componentEtcd)},
 		}}
 	}
 	return corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{
-			Labels:      podLabels(job, componentEtcd),
-			Annotations: evictionAnnotations(job),
+			Labels:      podLabels(j, componentEtcd),
+			Annotations: evictionAnnotations(j),
 		},
 		Spec: pod,
 	}
 }
 
 // etcdCertificates are those of the members, nil without TLS.
-func etcdCertificates(job *schema.Job) *corev1.Volume {
+func etcdCertificates(j *job.Job) *corev1.Volume {
 	var v corev1.Volume
-	switch tls := job.Spec.Rendezvous.Etcd.TLS; {
-	case mutualTLS(job):
-		v = secretVolume("tls", certificateSecret(job))
+	switch tls := j.Spec.Rendezvous.Etcd.TLS; {
+	case mutualTLS(j):
+		v = secretVolume("tls", certificateSecret(j))
 		v.Secret.Items = []corev1.KeyToPath{
 			{Key: "ca.crt", Path: "ca.crt"}, {Key: "server.crt", Path: "tls.crt"}, {Key: "server.key", Path: "tls.key"},
 		}
@@ -185,15 +185,15 @@ func etcdCertificates(job *schema.Job) *corev1.Volume {
 }
 
 // etcdHosts are the names by which members dial each other.
-func etcdHosts(job *schema.Job) []string {
-	hosts := make([]string, job.Spec.Rendezvous.Etcd.Replicas)
+func etcdHosts(j *job.Job) []string {
+	hosts := make([]string, j.Spec.Rendezvous.Etcd.Replicas)
 	for i := range hosts {
-		hosts[i] = fmt.Sprintf("%s-%d.%s", etcdName(job), i, etcdPeerName(job))
+		hosts[i] = fmt.Sprintf("%s-%d.%s", etcdName(j), i, etcdPeerName(j))
 	}
 	return hosts
 }
 
-func etcdContainer(job *schema.Job) corev1.Container {
+func etcdContainer(j *job.Job) corev1.Container {
 	probe := func(path string) *corev1.Probe {
 		return &corev1.Probe{ProbeHandler: corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{
 			Path: path, Port: intstr.FromString("metrics"), // the client port asks for certificates where TLS is on
@@ -206,18 +206,18 @@ func etcdContainer(job *schema.Job) corev1.Container {
 	liveness.FailureThreshold, liveness.PeriodSeconds = 6, 10
 	return corev1.Container{
 		Name:            "etcd",
-		Image:           etcdImage(job),
-		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
-		Command:         append([]string{"etcd"}, etcdFlags(job)...),
+		Image:           etcdImage(j),
+		ImagePullPolicy: corev1.PullPolicy(j.Spec.ImagePullPolicy),
+		Command:         append([]string{"etcd"}, etcdFlags(j)...),
 		Env: []corev1.EnvVar{{Name: "POD_NAME", ValueFrom: &corev1.EnvVarSource{
 			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.name"},
 		}}},
 		Ports: []corev1.ContainerPort{
-			{Name: "client", ContainerPort: etcdPort(job), Protocol: corev1.ProtocolTCP},
+			{Name: "client", ContainerPort: etcdPort(j), Protocol: corev1.ProtocolTCP},
 			{Name: "peer", ContainerPort: names.EtcdPeerPort, Protocol: corev1.ProtocolTCP},
 			{Name: "metrics", ContainerPort: names.EtcdMetricsPort, Protocol: corev1.ProtocolTCP},
 		},
-		Resources:       serving(&job.Spec.Roles.Etcd, job.Spec.EtcdDisk()),
+		Resources:       serving(&j.Spec.Roles.Etcd, j.Spec.EtcdDisk()),
 		StartupProbe:    startup,
 		ReadinessProbe:  probe("/health"),
 		LivenessProbe:   liveness,
@@ -227,13 +227,13 @@ func etcdContainer(job *schema.Job) corev1.Container {
 }
 
 // etcdFlags advertise names, never 0.0.0.0: what a member advertises is what clients dial when they reconnect.
-func etcdFlags(job *schema.Job) []string {
-	e := &job.Spec.Rendezvous.Etcd
-	scheme, encrypted := "http", etcdCertificates(job) != nil
+func etcdFlags(j *job.Job) []string {
+	e := &j.Spec.Rendezvous.Etcd
+	scheme, encrypted := "http", etcdCertificates(j) != nil
 	if encrypted {
 		scheme = "https"
 	}
-	members := etcdHosts(job)
+	members := etcdHosts(j)
 	for i, host := range members {
 		name, _, _ := strings.Cut(host, ".")
 		members[i] = fmt.Sprintf("%s=%s://%s:%d", name, scheme, host, names.EtcdPeerPort)
@@ -241,20 +241,20 @@ func etcdFlags(job *schema.Job) []string {
 	flags := []string{
 		"--name=$(POD_NAME)",
 		"--data-dir=" + etcdData + "/data", // a directory of its own: the mount point's rights are not etcd's to set
-		fmt.Sprintf("--listen-client-urls=%s://0.0.0.0:%d", scheme, etcdPort(job)),
-		fmt.Sprintf("--advertise-client-urls=%s://%s:%d", scheme, etcdName(job), etcdPort(job)),
+		fmt.Sprintf("--listen-client-urls=%s://0.0.0.0:%d", scheme, etcdPort(j)),
+		fmt.Sprintf("--advertise-client-urls=%s://%s:%d", scheme, etcdName(j), etcdPort(j)),
 		fmt.Sprintf("--listen-peer-urls=%s://0.0.0.0:%d", scheme, names.EtcdPeerPort),
-		fmt.Sprintf("--initial-advertise-peer-urls=%s://$(POD_NAME).%s:%d", scheme, etcdPeerName(job),
+		fmt.Sprintf("--initial-advertise-peer-urls=%s://$(POD_NAME).%s:%d", scheme, etcdPeerName(j),
 			names.EtcdPeerPort),
 		"--initial-cluster=" + strings.Join(members, ","),
 		"--initial-cluster-state=new",
-		"--initial-cluster-token=" + job.Metadata.Namespace + "-" + etcdName(job),
+		"--initial-cluster-token=" + j.Metadata.Namespace + "-" + etcdName(j),
 		fmt.Sprintf("--listen-metrics-urls=http://0.0.0.0:%d", names.EtcdMetricsPort),
 		fmt.Sprintf("--quota-backend-bytes=%d", e.Quota.Value()),
 		"--auto-compaction-mode=periodic",
 		fmt.Sprintf("--auto-compaction-retention=%ds", seconds(e.Compaction)),
 	}
-	if job.Spec.Rendezvous.SpeaksV2() {
+	if j.Spec.Rendezvous.SpeaksV2() {
 		flags = append(flags, "--enable-v2=true") // what torch's etcd backends speak
 	}
 	if encrypted {
@@ -267,7 +267,7 @@ func etcdFlags(job *schema.Job) []string {
 			)
 		}
 	}
-	if mutualTLS(job) {
+	if mutualTLS(j) {
 		flags = append(flags, "--peer-cert-allowed-cn=server") // or workers could be members: their authority is one
 	}
 	return flags

@@ -15,7 +15,7 @@ import (
 // TestProxiedEtcdTLS: an etcd that is rendered for proxies has certificates by default, made in the cluster, for the
 // names by which workers and members dial it.
 func TestProxiedEtcdTLS(t *testing.T) {
-	objs := objects(load(t, job(rendezvousImage,
+	objs := objects(load(t, jobText(rendezvousImage,
 		"rendezvous: {proxy: true, store: etcd, etcd: {name: meet, replicas: 3, storage: {size: 8Gi}}}")))
 	set := find[*appsv1.StatefulSet](t, objs, "meet")
 	command := set.Spec.Template.Spec.Containers[0].Command

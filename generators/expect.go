@@ -9,23 +9,23 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // expect writes on a workload which objects of others must be there before it: what its pods name, in a field of the
 // schema or in the escape hatch, and no generator renders. The reference check assumes that they exist, and people see
 // what to create first.
-func expect(job *schema.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
+func expect(j *job.Job, m *metav1.ObjectMeta, pods ...corev1.PodSpec) {
 	names := expectOfQueue(m.Labels)
 	for _, pod := range pods {
-		names = append(names, expectOfPod(job, pod)...)
+		names = append(names, expectOfPod(j, pod)...)
 	}
 	expectNames(m, names)
 }
 
-func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
+func expectOfPod(j *job.Job, pod corev1.PodSpec) (names []string) {
 	// Or our PodGroup says so.
-	if g := job.Spec.Gang; job.Spec.MakesPodGroup() && g.Queue != "" && pod.SchedulerName != "" {
+	if g := j.Spec.Gang; j.Spec.MakesPodGroup() && g.Queue != "" && pod.SchedulerName != "" {
 		names = append(names, volcanoQueue+g.Queue)
 	}
 	if pod.PriorityClassName != "" {
@@ -34,16 +34,16 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 	if pod.RuntimeClassName != nil {
 		names = append(names, "RuntimeClass/"+*pod.RuntimeClassName)
 	}
-	if own, rendered := serviceAccountName(job); pod.ServiceAccountName != "" &&
+	if own, rendered := serviceAccountName(j); pod.ServiceAccountName != "" &&
 		pod.ServiceAccountName != defaultAccount && (pod.ServiceAccountName != own || !rendered) &&
-		!rendersKeys(job, "ServiceAccount", pod.ServiceAccountName) {
+		!rendersKeys(j, "ServiceAccount", pod.ServiceAccountName) {
 		names = append(names, "ServiceAccount/"+pod.ServiceAccountName)
 	}
 	for _, s := range pod.ImagePullSecrets {
 		names = append(names, "Secret/"+s.Name)
 	}
 	for _, c := range pod.ResourceClaims {
-		if t := c.ResourceClaimTemplateName; t != nil && (!claimsAccelerators(job) || *t != acceleratorsTemplate(job)) {
+		if t := c.ResourceClaimTemplateName; t != nil && (!claimsAccelerators(j) || *t != acceleratorsTemplate(j)) {
 			names = append(names, "ResourceClaimTemplate/"+*t)
 		}
 		if c.ResourceClaimName != nil {
@@ -51,13 +51,13 @@ func expectOfPod(job *schema.Job, pod corev1.PodSpec) (names []string) {
 		}
 	}
 	for _, v := range pod.Volumes {
-		names = append(names, expectOfVolume(job, v.VolumeSource)...)
+		names = append(names, expectOfVolume(j, v.VolumeSource)...)
 	}
 	for _, list := range [][]corev1.Container{pod.InitContainers, pod.Containers} {
 		for i := range list {
 			names = append(names, expectOfContainer(&list[i])...)
-			for _, host := range refs.Addressed(job.Metadata.Namespace, &list[i]) {
-				if !rendersService(job, host) {
+			for _, host := range refs.Addressed(j.Metadata.Namespace, &list[i]) {
+				if !rendersService(j, host) {
 					names = append(names, "Service/"+host)
 				}
 			}
@@ -83,14 +83,14 @@ func expectNames(m *metav1.ObjectMeta, expected []string) {
 	annotate(m, names.Expects, strings.Join(slices.Compact(expected), ","))
 }
 
-func expectOfVolume(job *schema.Job, v corev1.VolumeSource) (names []string) {
-	if c := v.PersistentVolumeClaim; c != nil && !rendersClaim(job, c.ClaimName) {
+func expectOfVolume(j *job.Job, v corev1.VolumeSource) (names []string) {
+	if c := v.PersistentVolumeClaim; c != nil && !rendersClaim(j, c.ClaimName) {
 		names = append(names, "PersistentVolumeClaim/"+c.ClaimName)
 	}
-	if s := v.Secret; s != nil && !isTrue(s.Optional) && !rendersKeys(job, "Secret", s.SecretName) {
+	if s := v.Secret; s != nil && !isTrue(s.Optional) && !rendersKeys(j, "Secret", s.SecretName) {
 		names = append(names, "Secret/"+s.SecretName)
 	}
-	if c := v.ConfigMap; c != nil && !isTrue(c.Optional) && !rendersKeys(job, "ConfigMap", c.Name) {
+	if c := v.ConfigMap; c != nil && !isTrue(c.Optional) && !rendersKeys(j, "ConfigMap", c.Name) {
 		names = append(names, "ConfigMap/"+c.Name)
 	}
 	if v.Projected == nil {
@@ -132,21 +132,21 @@ func expectOfContainer(c *corev1.Container) (names []string) {
 
 func isTrue(b *bool) bool { return b != nil && *b }
 
-func rendersClaim(job *schema.Job, name string) bool {
-	return slices.ContainsFunc(job.Spec.Storage, func(v schema.Storage) bool {
+func rendersClaim(j *job.Job, name string) bool {
+	return slices.ContainsFunc(j.Spec.Storage, func(v job.Storage) bool {
 		return v.Claim == "" &&
-			v.ClaimName(job) == name
+			v.ClaimName(j) == name
 	})
 }
 
 // rendersService says whether a Service of that name is the job's own.
-func rendersService(job *schema.Job, name string) bool {
-	if job.Spec.Rendezvous.Store == schema.StoreEtcd && (name == etcdName(job) || name == etcdPeerName(job)) {
+func rendersService(j *job.Job, name string) bool {
+	if j.Spec.Rendezvous.Store == job.StoreEtcd && (name == etcdName(j) || name == etcdPeerName(j)) {
 		return true
 	}
-	if job.Spec.Rendezvous.Store == schema.StoreCompanion &&
-		(name == companionName(job) || name == companionStatusName(job)) {
+	if j.Spec.Rendezvous.Store == job.StoreCompanion &&
+		(name == companionName(j) || name == companionStatusName(j)) {
 		return true
 	}
-	return targetOf(job).owns(job, name)
+	return targetOf(j).owns(j, name)
 }

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // networksKey is Multus' annotation of the networks that a pod joins beside the cluster's own.
@@ -17,15 +17,15 @@ const networksKey = "k8s.v1.cni.cncf.io/networks"
 
 // joinFabric gives a worker what the fabric needs beside its devices and variables: networks, directories of the node,
 // and the right to pin memory, which of all processes root's alone make use of.
-func joinFabric(job *schema.Job, m *metav1.ObjectMeta, pod *corev1.PodSpec) {
-	f := job.Fabric()
+func joinFabric(j *job.Job, m *metav1.ObjectMeta, pod *corev1.PodSpec) {
+	f := j.Fabric()
 	if f == nil {
 		return
 	}
 	for k, v := range f.Annotations {
 		annotate(m, k, v)
 	}
-	if networks := job.Networks(); networks != "" {
+	if networks := j.Networks(); networks != "" {
 		annotate(m, networksKey, networks)
 	}
 	container := &pod.Containers[0]
@@ -48,8 +48,8 @@ func joinFabric(job *schema.Job, m *metav1.ObjectMeta, pod *corev1.PodSpec) {
 
 // fabricEnv are the variables of the fabric's libraries, by name. A launcher passes its own on to the processes that it
 // starts in workers.
-func fabricEnv(job *schema.Job, component string) (env []corev1.EnvVar) {
-	f := job.Fabric()
+func fabricEnv(j *job.Job, component string) (env []corev1.EnvVar) {
+	f := j.Fabric()
 	if f == nil || component != componentWorker && component != componentLauncher {
 		return nil
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestMain collects garbage less often, and fails where a test changed the fixtures that all of them share.
@@ -31,7 +32,7 @@ func TestMain(m *testing.M) {
 // fixtureJob is a job of a valid fixture, plain or in an environment of the repository.
 type fixtureJob struct {
 	name    string // fixture/environment
-	job     *schema.Job
+	job     *job.Job
 	objects []runtime.Object
 	text    string // of all objects
 }
@@ -43,13 +44,13 @@ var (
 
 // eachJob calls f for every job of every valid fixture, as it is and in each environment of the repository. All tests
 // share the jobs and what objects renders of them: f leaves them as they are.
-func eachJob(t *testing.T, f func(t *testing.T, job *schema.Job, objs []runtime.Object)) {
+func eachJob(t *testing.T, f func(t *testing.T, tj *job.Job, objs []runtime.Object)) {
 	t.Helper()
 	renderFixtures.Do(func() {
 		for _, c := range fixtures(t) {
-			for _, job := range loadAll(t, c.sources...) {
-				objs := objects(job)
-				renderedFixtures = append(renderedFixtures, fixtureJob{c.name, job, objs, yamlOf(objs)})
+			for _, tj := range loadAll(t, c.sources...) {
+				objs := objects(tj)
+				renderedFixtures = append(renderedFixtures, fixtureJob{c.name, tj, objs, yamlOf(objs)})
 			}
 		}
 	})

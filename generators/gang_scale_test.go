@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 var workersLine = regexp.MustCompile(`(?m)^  workers: .*$`)
@@ -17,8 +19,8 @@ var workersLine = regexp.MustCompile(`(?m)^  workers: .*$`)
 // the moment, or a change of that number would replace the pods that run. It found a gang's total in the annotations of
 // pods, and it would find a minimum in a PodGroup, which is immutable in Kubernetes 1.36.
 func TestScaledGang(t *testing.T) {
-	for _, target := range schema.Targets {
-		for _, d := range schema.Dialects {
+	for _, target := range target.All {
+		for _, d := range job.Dialects {
 			feature := "gang.scheduler=" + d.Name
 			if !target.Carries(feature) || !target.Carries("workers.min") {
 				continue
@@ -40,22 +42,22 @@ func TestScaledGang(t *testing.T) {
 // TestResizable: the key that lets Kueue resize is on a Job whose workers may become more or fewer: Kueue refuses it on
 // other kinds, and on a Job of a fixed size it does harm only.
 func TestResizable(t *testing.T) {
-	for _, target := range schema.Targets {
-		if !target.Carries("gang.scheduler=" + schema.GangKueue) {
+	for _, target := range target.All {
+		if !target.Carries("gang.scheduler=" + job.GangKueue) {
 			continue
 		}
 		for _, workers := range []string{"replicas: 4", "replicas: 4, min: 3, max: 8"} {
 			if elastic := strings.Contains(workers, "min"); elastic && !target.Carries("workers.min") {
 				continue
 			}
-			text := workersLine.ReplaceAllString(example(target, "gang.scheduler="+schema.GangKueue), "  workers: {"+
+			text := workersLine.ReplaceAllString(example(target, "gang.scheduler="+job.GangKueue), "  workers: {"+
 				workers+"}")
 			text = strings.ReplaceAll(text, "  gang: {", "  gang: {minAvailable: 4, ")
 			for _, o := range rendered(t, text) {
 				metadata, _ := o["metadata"].(map[string]any)
 				annotations, _ := metadata["annotations"].(map[string]any)
 				labels, _ := metadata["labels"].(map[string]any)
-				want := target.Name == schema.TargetJob && strings.Contains(workers, "min") &&
+				want := target.Name == job.TargetJob && strings.Contains(workers, "min") &&
 					o["kind"] == "Job" && labels["app.kubernetes.io/component"] == componentWorker
 				if got := annotations[kueueElasticKey] == "true"; got != want {
 					t.Errorf("%s/%s, workers {%s}, %v %v: resizable %v, want %v", target.Framework, target.Name,
@@ -88,10 +90,10 @@ spec:
 }
 
 // scaled are the pods of roles and the PodGroup of a job with so many workers of 3 to 8.
-func scaled(t *testing.T, target schema.Target, feature string, workers int) map[string]any {
+func scaled(t *testing.T, target target.Target, feature string, workers int) map[string]any {
 	t.Helper()
 	line := fmt.Sprintf("  workers: {replicas: %d, min: 3, max: 8}", workers)
-	if target.Framework == schema.FrameworkDLRover { // whose maximum is what it starts
+	if target.Framework == job.FrameworkDLRover { // whose maximum is what it starts
 		line = strings.Replace(line, ", max: 8", "", 1)
 	}
 	text := workersLine.ReplaceAllString(example(target, feature), line)
@@ -101,7 +103,7 @@ func scaled(t *testing.T, target schema.Target, feature string, workers int) map
 	objects := rendered(t, text)
 	found := map[string]any{}
 	for i, p := range podsIn(objects...) {
-		if i > 0 && target.Name == schema.TargetPods { // the first stands for all, which differ by their index
+		if i > 0 && target.Name == job.TargetPods { // the first stands for all, which differ by their index
 			break
 		}
 		if p.annotations[kueueCountKey] != "" { // Kueue's own count of the pods that it admits together
@@ -119,9 +121,9 @@ func scaled(t *testing.T, target schema.Target, feature string, workers int) map
 
 // wholeGang says whether the gang is all workers, however many there are: Kueue admits a whole job, and a PodGroup
 // whose one number counts several roles could else take a worker for a launcher.
-func wholeGang(target schema.Target, feature string) bool {
-	return strings.HasSuffix(feature, schema.GangKueue) || target.Name == schema.TargetMPIJob &&
-		(strings.HasSuffix(feature, schema.GangCoscheduling) || strings.HasSuffix(feature, schema.GangVolcano))
+func wholeGang(target target.Target, feature string) bool {
+	return strings.HasSuffix(feature, job.GangKueue) || target.Name == job.TargetMPIJob &&
+		(strings.HasSuffix(feature, job.GangCoscheduling) || strings.HasSuffix(feature, job.GangVolcano))
 }
 
 // rendered are all objects of the one job in a text.

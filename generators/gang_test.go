@@ -15,21 +15,23 @@ import (
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // TestRolesOfGang: where a job has several roles, no pod of one stands in for a pod of another.
 func TestRolesOfGang(t *testing.T) {
-	job := &schema.Job{Metadata: schema.Metadata{Name: "mx", Namespace: "ml"}}
-	job.Spec.Framework, job.Spec.Target, job.Spec.MXNet.Mode = schema.FrameworkMXNet, schema.TargetJob, schema.MXNetDist
-	job.Spec.Workers, job.Spec.Servers.Replicas = schema.Workers{Replicas: 4, Min: 2, Max: 6}, 2
-	job.Spec.Gang = &schema.Gang{
-		Scheduler: schema.GangKoordinator, MinAvailable: 3, Mode: "Strict", MatchPolicy: "waiting-and-running",
+	j := &job.Job{Metadata: job.Metadata{Name: "mx", Namespace: "ml"}}
+	j.Spec.Framework, j.Spec.Target, j.Spec.MXNet.Mode = job.FrameworkMXNet, job.TargetJob, job.MXNetDist
+	j.Spec.Workers, j.Spec.Servers.Replicas = job.Workers{Replicas: 4, Min: 2, Max: 6}, 2
+	j.Spec.Gang = &job.Gang{
+		Scheduler: job.GangKoordinator, MinAvailable: 3, Mode: "Strict", MatchPolicy: "waiting-and-running",
 	}
 
 	want := [][2]string{{"mx-scheduler", "1"}, {"mx-server", "2"}, {"mx-worker", "3"}}
 	var got [][2]string
 	for _, component := range []string{"scheduler", "server", "worker"} {
-		a := koordinatorGang(job, component)
+		a := koordinatorGang(j, component)
 		got = append(got, [2]string{a[koordinatorKeys+"name"], a[koordinatorKeys+"min-available"]})
 		if group := a[koordinatorKeys+"groups"]; group != `["ml/mx-scheduler","ml/mx-server","ml/mx-worker"]` {
 			t.Errorf("%s: group %s", component, group)
@@ -38,16 +40,16 @@ func TestRolesOfGang(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("name and least (-want +got):\n%s", diff)
 	}
-	if a := koordinatorGang(job, "prefetch"); a != nil {
+	if a := koordinatorGang(j, "prefetch"); a != nil {
 		t.Errorf("a pod that takes no part: %v", a)
 	}
-	job.Spec.Gang.Groups = []string{"ml/z", "ml/mx-worker", "ml/mx-scheduler", "ml/mx-server"}
-	group := koordinatorGang(job, "worker")[koordinatorKeys+"groups"]
+	j.Spec.Gang.Groups = []string{"ml/z", "ml/mx-worker", "ml/mx-scheduler", "ml/mx-server"}
+	group := koordinatorGang(j, "worker")[koordinatorKeys+"groups"]
 	if group != `["ml/mx-scheduler","ml/mx-server","ml/mx-worker","ml/z"]` {
 		t.Errorf("the author's group: %s", group)
 	}
 
-	spec := volcanoGroup(job)[0].(*apis.Custom[apis.VolcanoPodGroup]).Spec
+	spec := volcanoGroup(j)[0].(*apis.Custom[apis.VolcanoPodGroup]).Spec
 	least := map[string]int32{"scheduler": 1, "server": 2, "worker": 3}
 	if diff := cmp.Diff(least, spec.MinTaskMember); diff != "" || spec.MinMember != 6 {
 		t.Errorf("minMember %d, minTaskMember (-want +got):\n%s", spec.MinMember, diff)
@@ -56,8 +58,8 @@ func TestRolesOfGang(t *testing.T) {
 
 // TestGangs holds every target that carries a dialect to what its scheduler needs, whatever object the pods are in.
 func TestGangs(t *testing.T) {
-	for _, target := range schema.Targets {
-		for _, d := range schema.Dialects {
+	for _, target := range target.All {
+		for _, d := range job.Dialects {
 			scheduler := d.Name
 			if !target.Carries("gang.scheduler=" + scheduler) {
 				continue
@@ -73,9 +75,9 @@ func TestGangs(t *testing.T) {
 					t.Fatal("no pods of a role")
 				}
 				switch scheduler {
-				case schema.GangKoordinator, schema.GangTegen:
+				case job.GangKoordinator, job.GangTegen:
 					koordinatorGangs(t, pods)
-				case schema.GangKueue:
+				case job.GangKueue:
 					queued(t, target, objects)
 				}
 				alike(t, pods)
@@ -90,11 +92,11 @@ var keysOfOthers = []string{kueueElasticKey, names.Expects}
 // TestDialects: each dialect has a row here, which renders something, and its row in the schema knows all keys by which
 // pods and objects then differ from those of a job without a gang.
 func TestDialects(t *testing.T) {
-	for _, d := range schema.Dialects {
+	for _, d := range job.Dialects {
 		if row := dialectOf(d.Name); row.annotations == nil && row.labels == nil && row.objects == nil {
 			t.Errorf("%s has no row", d.Name)
 		}
-		for _, target := range schema.Targets {
+		for _, target := range target.All {
 			if !target.Carries("gang.scheduler=" + d.Name) {
 				continue
 			}
@@ -136,7 +138,7 @@ func keysIn(v any) map[string]bool {
 
 // TestRoleNames: generators and schema agree about roles, of which Kueue takes 8 at most (jobset#597).
 func TestRoleNames(t *testing.T) {
-	for _, target := range schema.Targets {
+	for _, target := range target.All {
 		jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(example(target, ""))}})
 		if err != nil {
 			t.Errorf("%s/%s: %v", target.Framework, target.Name, err)
@@ -189,7 +191,7 @@ func koordinatorGangs(t *testing.T, pods []podIn) {
 }
 
 // queued requires a queue for every object that Kueue supports, and no field suspend beside it.
-func queued(t *testing.T, target schema.Target, objects []map[string]any) {
+func queued(t *testing.T, target target.Target, objects []map[string]any) {
 	t.Helper()
 	found := 0
 	for _, o := range objects {
@@ -208,7 +210,7 @@ func queued(t *testing.T, target schema.Target, objects []map[string]any) {
 			t.Errorf("%v %v is suspended by hand too", o["kind"], metadata["name"])
 		}
 	}
-	if bare := target.Name == schema.TargetPods; found == 0 || found > 1 && !bare {
+	if bare := target.Name == job.TargetPods; found == 0 || found > 1 && !bare {
 		t.Errorf("%d objects in the queue: Kueue admits each by itself", found)
 	}
 }
@@ -233,7 +235,7 @@ type podIn struct {
 }
 
 // trainers are the roles whose pods are a gang's.
-var trainers = slices.DeleteFunc(schema.RoleNames(), func(role string) bool { return !schema.Trains(role) })
+var trainers = slices.DeleteFunc(schema.RoleNames(), func(role string) bool { return !job.Trains(role) })
 
 // podsIn finds whatever has containers and, beside it, metadata that names the component of a role.
 func podsIn(objects ...map[string]any) (found []podIn) {

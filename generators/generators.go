@@ -1,4 +1,4 @@
-// Package generators turns a *schema.Job into typed Kubernetes objects: one function a concern, in a fixed order. A
+// Package generators turns a *job.Job into typed Kubernetes objects: one function a concern, in a fixed order. A
 // generator cannot fail, since schema.Load refused everything that could go wrong, and it reads neither clock, disk,
 // network nor chance, so that the same job gives the same objects. Objects are complete when they are made: nothing
 // edits them later.
@@ -9,7 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Generator makes the objects of one concern.
@@ -17,7 +17,7 @@ type Generator struct {
 	Name     string
 	Doc      string // one line for people
 	Needs    string // an example of the fields of spec without which it renders nothing, "" if most jobs have it
-	generate func(*schema.Job) []runtime.Object
+	generate func(*job.Job) []runtime.Object
 }
 
 // All lists the generators in the order of their output: what others refer to comes first.
@@ -89,13 +89,13 @@ type Concern struct {
 }
 
 // Generate returns the concerns of a job that have objects, in order; only names the generators to run, none means all.
-func Generate(job *schema.Job, only ...string) []Concern {
+func Generate(j *job.Job, only ...string) []Concern {
 	var out []Concern
 	for _, g := range All {
 		if len(only) > 0 && !slices.Contains(only, g.Name) {
 			continue
 		}
-		if objects := g.generate(job); len(objects) > 0 {
+		if objects := g.generate(j); len(objects) > 0 {
 			out = append(out, Concern{g.Name, objects})
 		}
 	}

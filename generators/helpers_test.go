@@ -18,11 +18,13 @@ import (
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // load reads the one job of a YAML text, completed as every command of the product completes it. Its objects record no
 // digest of the input, which every change of a job changes; TestOrigin holds that record.
-func load(t testing.TB, text string) *schema.Job {
+func load(t testing.TB, text string) *job.Job {
 	t.Helper()
 	jobs := loadAll(t, schema.Source{Name: "job.yaml", Data: []byte(text)})
 	if len(jobs) != 1 {
@@ -31,7 +33,7 @@ func load(t testing.TB, text string) *schema.Job {
 	return jobs[0].WithoutInput()
 }
 
-func loadAll(t testing.TB, sources ...schema.Source) []*schema.Job {
+func loadAll(t testing.TB, sources ...schema.Source) []*job.Job {
 	t.Helper()
 	jobs, err := schema.Load(sources)
 	if err != nil {
@@ -49,8 +51,8 @@ func source(t testing.TB, file string) schema.Source {
 	return schema.Source{Name: file, Data: text}
 }
 
-// job is a TrainingJob that lacks nothing, with more lines of spec, which may replace those listed here.
-func job(spec ...string) string { return namedJob("resnet", spec...) }
+// jobText is a TrainingJob that lacks nothing, with more lines of spec, which may replace those listed here.
+func jobText(spec ...string) string { return namedJob("resnet", spec...) }
 
 func namedJob(name string, spec ...string) string {
 	defaults := []string{"image: example.org/train:1.0", "command: [python, train.py]", "workers: {replicas: 2}"}
@@ -68,9 +70,9 @@ func namedJob(name string, spec ...string) string {
 }
 
 // objects are all objects of a job, in order.
-func objects(job *schema.Job, only ...string) []runtime.Object {
+func objects(j *job.Job, only ...string) []runtime.Object {
 	var out []runtime.Object
-	for _, c := range generators.Generate(job, only...) {
+	for _, c := range generators.Generate(j, only...) {
 		out = append(out, c.Objects...)
 	}
 	return out
@@ -148,12 +150,12 @@ func (p pod) containers() []corev1.Container {
 }
 
 // trainers are the names that targets give a worker's container.
-var trainers = containersOf(schema.RoleWorker)
+var trainers = containersOf(job.RoleWorker)
 
 // containersOf are the names that targets give the container of a role.
 func containersOf(role string) (names []string) {
-	for _, target := range schema.Targets {
-		spec := schema.Spec{Framework: target.Framework, Target: target.Name}
+	for _, target := range target.All {
+		spec := job.Spec{Framework: target.Framework, Target: target.Name}
 		names = append(names, spec.ContainerOf(role))
 	}
 	return names

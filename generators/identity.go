@@ -4,7 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // defaultAccount is in every namespace. Bare pods for a reconciler have it where their account has no rights to carry:
@@ -12,12 +12,12 @@ import (
 const defaultAccount = "default"
 
 // serviceAccountName returns the ServiceAccount of the pods that train and fetch, and whether tegen renders it.
-func serviceAccountName(job *schema.Job) (name string, rendered bool) {
+func serviceAccountName(j *job.Job) (name string, rendered bool) {
 	own := ""
-	if job.Spec.GitOps && job.Spec.Target == schema.TargetPods && !job.Spec.OwnAccount() {
+	if j.Spec.GitOps && j.Spec.Target == job.TargetPods && !j.Spec.OwnAccount() {
 		return defaultAccount, false
 	}
-	if id := job.Spec.Identity; id != nil {
+	if id := j.Spec.Identity; id != nil {
 		switch {
 		case id.ServiceAccount != "":
 			return id.ServiceAccount, false
@@ -28,21 +28,21 @@ func serviceAccountName(job *schema.Job) (name string, rendered bool) {
 		}
 	}
 	if own == "" {
-		own = job.Metadata.Name
+		own = j.Metadata.Name
 	}
 	return own, true
 }
 
-func identity(job *schema.Job) []runtime.Object {
-	name, rendered := serviceAccountName(job)
+func identity(j *job.Job) []runtime.Object {
+	name, rendered := serviceAccountName(j)
 	if !rendered {
 		return nil
 	}
 	sa := &corev1.ServiceAccount{
-		ObjectMeta:                   meta(job, name, "identity"),
+		ObjectMeta:                   meta(j, name, "identity"),
 		AutomountServiceAccountToken: ptr(false), // training talks to no Kubernetes API; AWS injects a token of its own
 	}
-	if id := job.Spec.Identity; id != nil && id.IRSA != nil {
+	if id := j.Spec.Identity; id != nil && id.IRSA != nil {
 		annotate(&sa.ObjectMeta, "eks.amazonaws.com/role-arn", id.IRSA.Role)
 	}
 	return []runtime.Object{sa}

@@ -10,13 +10,13 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // SharedRendezvous is a tegen-rendezvous in which the jobs of several namespaces meet. internal/install has checked it.
 type SharedRendezvous struct {
 	// Job is one whose companion is what runs; of the rest of the job nothing is rendered.
-	Job             *schema.Job
+	Job             *job.Job
 	Clients         []string // namespaces whose jobs may reach it
 	MetricsFrom     []string // namespaces whose pods may read its status
 	NamespaceExists bool

@@ -101,7 +101,7 @@ func TestSharedClients(t *testing.T) {
 				t.Errorf("namespaces: %+v", got)
 			}
 			for key, value := range from.PodSelector.MatchLabels {
-				for _, p := range pods(objects(load(t, job()))) {
+				for _, p := range pods(objects(load(t, jobText()))) {
 					if p.labels[key] != value {
 						t.Errorf("a job's pods lack %s=%s: %v", key, value, p.labels)
 					}
@@ -140,7 +140,7 @@ func TestSharedForms(t *testing.T) {
 // TestSharedData: the volume with the state of all runs is nobody's to delete by the way, that of one run goes with it.
 func TestSharedData(t *testing.T) {
 	objs, _ := shared(t, sharedForms["volume"])
-	own := objects(load(t, job("images: {rendezvous: 'registry.example/rendezvous:1.0.0'}",
+	own := objects(load(t, jobText("images: {rendezvous: 'registry.example/rendezvous:1.0.0'}",
 		"rendezvous: "+sharedForms["volume"])))
 	for want, set := range map[string]*appsv1.StatefulSet{
 		"Retain Retain tegen.dev/data": find[*appsv1.StatefulSet](t, objs, "tegen-rendezvous"),

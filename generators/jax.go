@@ -8,63 +8,63 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // completionIndex is the field of a pod of an Indexed Job that holds its number.
 const completionIndex = "metadata.annotations['batch.kubernetes.io/job-completion-index']"
 
 // meetingWorker is a worker that knows the first one's address, at which all of them meet.
-func meetingWorker(job *schema.Job, first string) rolePodSpec {
-	if job.Spec.Framework == schema.FrameworkJAX {
-		return jaxWorker(job, first)
+func meetingWorker(j *job.Job, first string) rolePodSpec {
+	if j.Spec.Framework == job.FrameworkJAX {
+		return jaxWorker(j, first)
 	}
-	return torchWorker(job, first)
+	return torchWorker(j, first)
 }
 
 // jaxWorker is a worker of JAX. The first serves the coordinator.
-func jaxWorker(job *schema.Job, first string) rolePodSpec {
-	spec := workerPodSpec(job)
-	spec.command, spec.args = program(job)
-	if job.Spec.RanksBySlice() {
-		spec.command, spec.args = pythonWords(job)
-		spec.command = rankBySlice(job, spec.command)
+func jaxWorker(j *job.Job, first string) rolePodSpec {
+	spec := workerPodSpec(j)
+	spec.command, spec.args = program(j)
+	if j.Spec.RanksBySlice() {
+		spec.command, spec.args = pythonWords(j)
+		spec.command = rankBySlice(j, spec.command)
 	}
-	spec.env = jaxEnv(job, first)
+	spec.env = jaxEnv(j, first)
 	spec.ports = []corev1.ContainerPort{{
-		Name: "coordinator", ContainerPort: job.Spec.JAX.Port, Protocol: corev1.ProtocolTCP,
+		Name: "coordinator", ContainerPort: j.Spec.JAX.Port, Protocol: corev1.ProtocolTCP,
 	}}
 	return spec
 }
 
 // jaxEnv tells a process who it is. JAX reads the address itself since 0.3.14; number and count are for the program to
 // pass, under the names that Kubeflow Trainer gives them too (v2.3.0, pkg/runtime/framework/plugins/jax/jax.go).
-func jaxEnv(job *schema.Job, first string) []corev1.EnvVar {
-	env := append(sliceEnv(job), corev1.EnvVar{
-		Name: "JAX_COORDINATOR_ADDRESS", Value: fmt.Sprintf("%s:%d", first, job.Spec.JAX.Port),
+func jaxEnv(j *job.Job, first string) []corev1.EnvVar {
+	env := append(sliceEnv(j), corev1.EnvVar{
+		Name: "JAX_COORDINATOR_ADDRESS", Value: fmt.Sprintf("%s:%d", first, j.Spec.JAX.Port),
 	})
-	count := corev1.EnvVar{Name: "JAX_NUM_PROCESSES", Value: strconv.Itoa(int(job.Spec.Workers.Replicas))}
+	count := corev1.EnvVar{Name: "JAX_NUM_PROCESSES", Value: strconv.Itoa(int(j.Spec.Workers.Replicas))}
 	switch {
-	case job.Spec.RanksBySlice():
+	case j.Spec.RanksBySlice():
 		// JAX counts devices of one partition as near to each other; read since 0.7.1
 		env = append(env, count, corev1.EnvVar{Name: "JAX_PARTITION_INDEX", ValueFrom: fieldOf(jobIndex)})
-	case !job.Spec.Sliced():
+	case !j.Spec.Sliced():
 		env = append(env, count, corev1.EnvVar{Name: "JAX_PROCESS_ID", ValueFrom: fieldOf(completionIndex)})
 	} // of slices of TPUs JAX knows count and number itself
-	return append(env, jaxDevices(job)...)
+	return append(env, jaxDevices(j)...)
 }
 
 // jaxDevices names all accelerators of the worker, as JAX would find them itself. With all four values known it asks no
 // cluster for them; asking Kubernetes, where the image has its client for Python, ends in an error, since these pods
 // have no token (jax/_src/clusters/k8s_cluster.py). TPUs are found by what GKE sets.
-func jaxDevices(job *schema.Job) []corev1.EnvVar {
+func jaxDevices(j *job.Job) []corev1.EnvVar {
 	const name = "JAX_LOCAL_DEVICE_IDS" // read since 0.4.32
-	own := slices.ContainsFunc(job.Spec.Env, func(e schema.Env) bool { return e.Name == name })
-	if own || job.Spec.TPU() {
+	own := slices.ContainsFunc(j.Spec.Env, func(e job.Env) bool { return e.Name == name })
+	if own || j.Spec.TPU() {
 		return nil
 	}
 	ids := []string{"0"}
-	if r := &job.Spec.Resources; strings.HasSuffix(r.GPUResource, "/gpu") {
+	if r := &j.Spec.Resources; strings.HasSuffix(r.GPUResource, "/gpu") {
 		for i := int64(1); i < r.GPU; i++ {
 			ids = append(ids, strconv.FormatInt(i, 10))
 		}

@@ -9,46 +9,46 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // torchJobSet is a JobSet of the Jobs that target job renders, of the workers and of each group, or of one for each
 // slice of the workers. Its controller makes the headless Service, and the names of the pods:
 // <jobset>-<group>-<slice>-<index>.
-func torchJobSet(job *schema.Job) []runtime.Object {
-	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.JobSet {
-		first := func(component string) string { return inService(job, name+"-"+component+"-0-0", name) }
-		hosts := groupHosts(job, first)
+func torchJobSet(j *job.Job) []runtime.Object {
+	return objects(hashed(j, j.Metadata.Name, func(name string) *apis.JobSet {
+		first := func(component string) string { return inService(j, name+"-"+component+"-0-0", name) }
+		hosts := groupHosts(j, first)
 		var all []apis.ReplicatedJob
 		var pods []corev1.PodSpec
-		for _, component := range job.Spec.StartOrder() { // none may wait for one that is listed later
+		for _, component := range j.Spec.StartOrder() { // none may wait for one that is listed later
 			var child batchv1.JobSpec
-			if g := job.Spec.Group(component); g != nil {
-				child = lastingJobSpec(job, groupRole(g), groupTemplate(job, g, hosts))
+			if g := j.Spec.Group(component); g != nil {
+				child = lastingJobSpec(j, groupRole(g), groupTemplate(j, g, hosts))
 			} else {
-				child = workerJobSpec(job, workerTemplate(job, toldHosts(meetingWorker(job, first(component)), hosts)))
+				child = workerJobSpec(j, workerTemplate(j, toldHosts(meetingWorker(j, first(component)), hosts)))
 			}
-			child.ActiveDeadlineSeconds = deadline(job)
-			all = append(all, replicated(component, child, dependencies(job.Spec.AfterOf(component))...))
+			child.ActiveDeadlineSeconds = deadline(j)
+			all = append(all, replicated(component, child, dependencies(j.Spec.AfterOf(component))...))
 			if component == componentWorker {
-				divide(job, &all[len(all)-1])
-				all[len(all)-1].Template.Annotations = exclusiveTopology(job)
+				divide(j, &all[len(all)-1])
+				all[len(all)-1].Template.Annotations = exclusiveTopology(j)
 			}
 			pods = append(pods, child.Template.Spec)
 		}
 		spec := jobSetSpec(all...)
-		spec.SuccessPolicy, spec.FailurePolicy = jobSetSuccess(job), jobSetFailure(job)
-		if c := job.Spec.Coordinator; c != nil {
+		spec.SuccessPolicy, spec.FailurePolicy = jobSetSuccess(j), jobSetFailure(j)
+		if c := j.Spec.Coordinator; c != nil {
 			spec.Coordinator = &apis.JobSetCoordinator{ReplicatedJob: c.Group, PodIndex: c.Index}
-			if size := job.Spec.Workers.SliceSize(); c.Group == componentWorker && job.Spec.Sliced() {
+			if size := j.Spec.Workers.SliceSize(); c.Group == componentWorker && j.Spec.Sliced() {
 				spec.Coordinator.JobIndex, spec.Coordinator.PodIndex = c.Index/size, c.Index%size
 			}
 		}
-		spec.Suspend = suspended(job)
-		spec.ManagedBy = managedBy(job)
-		spec.TTLSecondsAfterFinished = expiry(job)
-		set := apis.New(apis.JobSetKind, workloadMeta(job, name, componentWorker), spec)
-		expect(job, &set.ObjectMeta, pods...)
+		spec.Suspend = suspended(j)
+		spec.ManagedBy = managedBy(j)
+		spec.TTLSecondsAfterFinished = expiry(j)
+		set := apis.New(apis.JobSetKind, workloadMeta(j, name, componentWorker), spec)
+		expect(j, &set.ObjectMeta, pods...)
 		return set
 	}))
 }
@@ -86,10 +86,10 @@ func replicated(name string, child batchv1.JobSpec, after ...apis.JobSetDependen
 	}
 }
 
-func dependencies(after []schema.After) (all []apis.JobSetDependency) {
+func dependencies(after []job.After) (all []apis.JobSetDependency) {
 	for _, a := range after {
 		status := "Ready"
-		if a.When == schema.WhenDone {
+		if a.When == job.WhenDone {
 			status = "Complete"
 		}
 		all = append(all, apis.JobSetDependency{Name: a.Group, Status: status})
@@ -98,8 +98,8 @@ func dependencies(after []schema.After) (all []apis.JobSetDependency) {
 }
 
 // jobSetSuccess is nil where all Jobs must succeed, which is the default.
-func jobSetSuccess(job *schema.Job) *apis.JobSetSuccessPolicy {
-	s := job.Spec.Success
+func jobSetSuccess(j *job.Job) *apis.JobSetSuccessPolicy {
+	s := j.Spec.Success
 	if s == nil {
 		return nil
 	}
@@ -111,17 +111,17 @@ func jobSetSuccess(job *schema.Job) *apis.JobSetSuccessPolicy {
 
 // jobSetActions are JobSet's words for what a rule says.
 var jobSetActions = map[string]string{
-	schema.ThenFail: "FailJobSet", schema.ThenRestart: "RestartJobSet",
-	schema.ThenRestartUncounted: "RestartJobSetAndIgnoreMaxRestarts", schema.ThenRestartGroup: "RestartJob",
-	schema.ThenRestartGroupUncounted: "RestartJobAndIgnoreMaxRestarts",
+	job.ThenFail: "FailJobSet", job.ThenRestart: "RestartJobSet",
+	job.ThenRestartUncounted: "RestartJobSetAndIgnoreMaxRestarts", job.ThenRestartGroup: "RestartJob",
+	job.ThenRestartGroupUncounted: "RestartJobAndIgnoreMaxRestarts",
 }
 
 // jobSetFailure starts all Jobs anew, nil where a failed Job fails the set. No new pod runs before the last old one is
 // gone: both would have the same host names. A Job fails with the reason PodFailurePolicy by a disruption, or by an
 // exit code that is fatal; the two differ in the message alone (Kubernetes, pkg/controller/job/pod_failure_policy.go),
 // by which the one that restarts without end is known. A time that is up is up for all.
-func jobSetFailure(job *schema.Job) *apis.JobSetFailurePolicy {
-	f := &job.Spec.Failure
+func jobSetFailure(j *job.Job) *apis.JobSetFailurePolicy {
+	f := &j.Spec.Failure
 	if f.RestartAll == nil {
 		return nil
 	}
@@ -135,8 +135,8 @@ func jobSetFailure(job *schema.Job) *apis.JobSetFailurePolicy {
 			OnJobFailureReasons: rule.Reasons, TargetReplicatedJobs: rule.Groups,
 		})
 	}
-	disrupted, fatal := job.Spec.RestartsOnDisruption(), job.Spec.HasFatalCodes()
-	if disrupted && !job.Spec.RuleDecides(batchv1.JobReasonPodFailurePolicy) {
+	disrupted, fatal := j.Spec.RestartsOnDisruption(), j.Spec.HasFatalCodes()
+	if disrupted && !j.Spec.RuleDecides(batchv1.JobReasonPodFailurePolicy) {
 		rule := apis.JobSetFailureRule{
 			Name: "disrupted", Action: "RestartJobSetAndIgnoreMaxRestarts",
 			OnJobFailureReasons: []string{batchv1.JobReasonPodFailurePolicy},
@@ -146,12 +146,12 @@ func jobSetFailure(job *schema.Job) *apis.JobSetFailurePolicy {
 		}
 		p.Rules = append(p.Rules, rule)
 	}
-	if fatal && !job.Spec.RuleDecides(batchv1.JobReasonPodFailurePolicy) {
+	if fatal && !j.Spec.RuleDecides(batchv1.JobReasonPodFailurePolicy) {
 		p.Rules = append(p.Rules, apis.JobSetFailureRule{
 			Name: "fatal", Action: "FailJobSet", OnJobFailureReasons: []string{batchv1.JobReasonPodFailurePolicy},
 		})
 	}
-	if f.Deadline != nil && !job.Spec.RuleDecides(batchv1.JobReasonDeadlineExceeded) {
+	if f.Deadline != nil && !j.Spec.RuleDecides(batchv1.JobReasonDeadlineExceeded) {
 		p.Rules = append(p.Rules, apis.JobSetFailureRule{
 			Name: "late", Action: "FailJobSet", OnJobFailureReasons: []string{batchv1.JobReasonDeadlineExceeded},
 		})

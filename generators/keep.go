@@ -7,13 +7,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // kept is the metadata of what outlives its job: no reconciler prunes it, nor is it among what the label of the job's
 // objects selects.
-func kept(job *schema.Job, m metav1.ObjectMeta) metav1.ObjectMeta {
-	return keptOf(job.Metadata.Name, m)
+func kept(j *job.Job, m metav1.ObjectMeta) metav1.ObjectMeta {
+	return keptOf(j.Metadata.Name, m)
 }
 
 // keptOf is kept for what belongs to an owner of any kind.

@@ -17,7 +17,7 @@ func TestKeptBesideOptions(t *testing.T) {
 		"Prune=true, Validate=false , Delete=confirm,": "Validate=false,Prune=false,Delete=false",
 		"PruneLast=true": "PruneLast=true,Prune=false,Delete=false",
 	} {
-		j := load(t, job("storage: [{mountPath: /data}]"))
+		j := load(t, jobText("storage: [{mountPath: /data}]"))
 		j.Metadata.Annotations = map[string]string{
 			"argocd.argoproj.io/sync-options":    authors,
 			"argocd.argoproj.io/compare-options": "ServerSideDiff=true, IgnoreExtraneous",
@@ -50,7 +50,7 @@ func TestReclaim(t *testing.T) {
 	for onDelete, want := range map[string]corev1.PersistentVolumeReclaimPolicy{
 		"retain": corev1.PersistentVolumeReclaimRetain, "delete": corev1.PersistentVolumeReclaimDelete,
 	} {
-		objs := objects(load(t, job("storage: [{name: a, mountPath: /a, "+efs+", onDelete: "+onDelete+
+		objs := objects(load(t, jobText("storage: [{name: a, mountPath: /a, "+efs+", onDelete: "+onDelete+
 			"}, {name: b, mountPath: /b, "+nfs+", onDelete: "+onDelete+"}]")))
 		if got := find[*storagev1.StorageClass](t, objs, "ml-resnet-a").ReclaimPolicy; got == nil || *got != want {
 			t.Errorf("%s: the class has the policy %v, want %s", onDelete, got, want)

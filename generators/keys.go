@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // The keys of a Secret with a pair for ssh: those of type kubernetes.io/ssh-auth, and the MPI operator's.
@@ -20,22 +20,22 @@ const (
 )
 
 // makesKeys says whether keys are made in the cluster.
-func makesKeys(job *schema.Job) bool { return job.Spec.MakesKeys() }
+func makesKeys(j *job.Job) bool { return j.Spec.MakesKeys() }
 
 // keySecret is the Secret with the keys for ssh.
-func keySecret(job *schema.Job) string {
-	if s := job.Spec.SSH.Secret; s != "" {
+func keySecret(j *job.Job) string {
+	if s := j.Spec.SSH.Secret; s != "" {
 		return s
 	}
-	return sshName(job)
+	return sshName(j)
 }
 
 // madeSecret is the Secret with the keys that are made in the cluster: a job has them of one kind.
-func madeSecret(job *schema.Job) string {
-	if mutualTLS(job) {
-		return certificateSecret(job)
+func madeSecret(j *job.Job) string {
+	if mutualTLS(j) {
+		return certificateSecret(j)
 	}
-	return sshName(job)
+	return sshName(j)
 }
 
 // keyMaker is what makes the keys of a job.
@@ -49,93 +49,93 @@ type keyMaker struct {
 }
 
 // keyMakerOf makes the pair for ssh with the training image, which has ssh-keygen.
-func keyMakerOf(job *schema.Job) keyMaker {
-	if mutualTLS(job) {
-		return certificateMaker(job)
+func keyMakerOf(j *job.Job) keyMaker {
+	if mutualTLS(j) {
+		return certificateMaker(j)
 	}
 	return keyMaker{
 		component: componentSSH, prefix: "ssh-", patch: "merge", restart: corev1.RestartPolicyOnFailure,
 		container: corev1.Container{
-			Image:   job.Spec.Image,
+			Image:   j.Spec.Image,
 			Command: []string{"sh", "-c", keygenScript},
 			Env: []corev1.EnvVar{
 				{Name: "TEGEN_SSH_KEYS", Value: keysDir},
 				{Name: "TEGEN_SSH_HOME", Value: homeDir},
-				{Name: "TEGEN_SSH_COMMENT", Value: job.Metadata.Namespace + "/" + job.Metadata.Name},
+				{Name: "TEGEN_SSH_COMMENT", Value: j.Metadata.Namespace + "/" + j.Metadata.Name},
 			},
 			VolumeMounts: []corev1.VolumeMount{passwdMount},
 		},
 		// Of the worker's ConfigMap, so that the Job's hash changes with that one's.
-		volumes: []corev1.Volume{sshVolume(job, sshJobName(job))},
+		volumes: []corev1.Volume{sshVolume(j, sshJobName(j))},
 	}
 }
 
-func keygenName(job *schema.Job) string { return job.Metadata.Name + "-" + componentKeygen }
+func keygenName(j *job.Job) string { return j.Metadata.Name + "-" + componentKeygen }
 
 // keys are a Secret that nobody has written down, and a Job that fills it once. It is rendered without data and without
 // a type that asks for data: what is applied again owns no key of it and changes none.
-func keys(job *schema.Job) []runtime.Object {
-	maker := keyMakerOf(job)
-	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: keygenName(job), Namespace: job.Metadata.Namespace}
+func keys(j *job.Job) []runtime.Object {
+	maker := keyMakerOf(j)
+	subject := rbacv1.Subject{Kind: rbacv1.ServiceAccountKind, Name: keygenName(j), Namespace: j.Metadata.Namespace}
 	return []runtime.Object{
-		&corev1.Secret{ObjectMeta: meta(job, madeSecret(job), maker.component)},
+		&corev1.Secret{ObjectMeta: meta(j, madeSecret(j), maker.component)},
 		&corev1.ServiceAccount{
-			ObjectMeta:                   meta(job, keygenName(job), componentKeygen),
+			ObjectMeta:                   meta(j, keygenName(j), componentKeygen),
 			AutomountServiceAccountToken: ptr(false), // the one pod says so itself
 		},
 		&rbacv1.Role{
-			ObjectMeta: meta(job, keygenName(job), componentKeygen),
+			ObjectMeta: meta(j, keygenName(j), componentKeygen),
 			Rules: []rbacv1.PolicyRule{{
-				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{madeSecret(job)},
+				APIGroups: []string{""}, Resources: []string{"secrets"}, ResourceNames: []string{madeSecret(j)},
 				Verbs: []string{"get", "patch"},
 			}},
 		},
 		&rbacv1.RoleBinding{
-			ObjectMeta: meta(job, keygenName(job), componentKeygen),
+			ObjectMeta: meta(j, keygenName(j), componentKeygen),
 			Subjects:   []rbacv1.Subject{subject},
-			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: keygenName(job)},
+			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "Role", Name: keygenName(j)},
 		},
-		keygen(job, maker),
+		keygen(j, maker),
 	}
 }
 
-func keygen(job *schema.Job, maker keyMaker) *batchv1.Job {
-	j := hashed(job, keygenName(job), func(name string) *batchv1.Job {
+func keygen(tj *job.Job, maker keyMaker) *batchv1.Job {
+	j := hashed(tj, keygenName(tj), func(name string) *batchv1.Job {
 		return &batchv1.Job{
-			ObjectMeta: versionedMeta(job, name, componentKeygen),
+			ObjectMeta: versionedMeta(tj, name, componentKeygen),
 			Spec: batchv1.JobSpec{
 				BackoffLimit:            ptr[int32](6),
-				TTLSecondsAfterFinished: expiry(job),
-				Template:                keygenTemplate(job, maker),
+				TTLSecondsAfterFinished: expiry(tj),
+				Template:                keygenTemplate(tj, maker),
 			},
 		}
 	})
 	// In a queue it could wait for the quota of workers that wait for it. The store is in none, so its Job is not
 	// either. The Job for ssh is: Kueue may manage jobs without a queue, and would never start it.
-	if !mutualTLS(job) {
-		maps.Copy(j.Labels, queueLabels(job))
+	if !mutualTLS(tj) {
+		maps.Copy(j.Labels, queueLabels(tj))
 	}
-	expect(job, &j.ObjectMeta, j.Spec.Template.Spec)
+	expect(tj, &j.ObjectMeta, j.Spec.Template.Spec)
 	return j
 }
 
 // keygenTemplate makes keys with one image and stores them with another one, which has kubectl: neither needs what the
 // other has, and no shell ever sees a name of the author's.
-func keygenTemplate(job *schema.Job, maker keyMaker) corev1.PodTemplateSpec {
-	pod := podSpec(job, &job.Spec.Roles.Helper)
-	pod.ServiceAccountName = keygenName(job)
+func keygenTemplate(j *job.Job, maker keyMaker) corev1.PodTemplateSpec {
+	pod := podSpec(j, &j.Spec.Roles.Helper)
+	pod.ServiceAccountName = keygenName(j)
 	pod.AutomountServiceAccountToken = ptr(true) // kubectl's
 	pod.RestartPolicy = maker.restart
-	present := secretVolume(maker.prefix+"keys", madeSecret(job))
+	present := secretVolume(maker.prefix+"keys", madeSecret(j))
 	present.Secret.Optional = ptr(true)
 	home := scratch(maker.prefix+"home", resource.MustParse("1Mi"))
 	home.EmptyDir.Medium = corev1.StorageMediumMemory // a private key touches no disk
 	pod.Volumes = append(maker.volumes, present, home, scratch("tmp", resource.MustParse("64Mi")))
 	mount := corev1.VolumeMount{Name: home.Name, MountPath: homeDir}
 	makes := maker.container
-	makes.Name = schema.ContainerGenerate
-	makes.ImagePullPolicy = corev1.PullPolicy(job.Spec.ImagePullPolicy)
-	makes.Resources = helping(job)
+	makes.Name = job.ContainerGenerate
+	makes.ImagePullPolicy = corev1.PullPolicy(j.Spec.ImagePullPolicy)
+	makes.Resources = helping(j)
 	makes.SecurityContext = containerSecurity(true)
 	makes.VolumeMounts = append([]corev1.VolumeMount{
 		mount, {Name: present.Name, MountPath: keysDir, ReadOnly: true},
@@ -143,18 +143,18 @@ func keygenTemplate(job *schema.Job, maker keyMaker) corev1.PodTemplateSpec {
 	pod.InitContainers = []corev1.Container{makes}
 	mount.ReadOnly = true
 	pod.Containers = []corev1.Container{{
-		Name:            schema.ContainerStore,
-		Image:           job.Spec.Images.Kubectl,
-		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Name:            job.ContainerStore,
+		Image:           j.Spec.Images.Kubectl,
+		ImagePullPolicy: corev1.PullPolicy(j.Spec.ImagePullPolicy),
 		Command: []string{
-			"kubectl", "patch", "secret", madeSecret(job), "--namespace=" + job.Metadata.Namespace,
+			"kubectl", "patch", "secret", madeSecret(j), "--namespace=" + j.Metadata.Namespace,
 			"--type=" + maker.patch, "--patch-file=" + homeDir + "/patch.json",
 		},
 		Env:             []corev1.EnvVar{{Name: "HOME", Value: "/tmp"}}, // where it keeps what the API server can do
-		Resources:       helping(job),
+		Resources:       helping(j),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    []corev1.VolumeMount{mount, {Name: "tmp", MountPath: "/tmp"}},
 	}}
-	return patched(job, schema.RoleHelper,
-		corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentKeygen)}, Spec: pod})
+	return patched(j, job.RoleHelper,
+		corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(j, componentKeygen)}, Spec: pod})
 }

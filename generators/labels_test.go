@@ -18,7 +18,7 @@ func TestLabelTracking(t *testing.T) {
 		"ps":   {"framework: mxnet"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			job := load(t, job(spec...))
+			job := load(t, jobText(spec...))
 			objs := objects(job)
 			for _, obj := range objs {
 				labels := maps.Clone(meta(t, obj).GetLabels())

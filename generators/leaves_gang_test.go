@@ -7,6 +7,8 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // ofAllGangs are the fields that every dialect takes, beside those in its own row.
@@ -21,9 +23,9 @@ var noGangTakes = map[string]string{
 // change, or the job be refused. What one dialect renders is no proof for another.
 func TestGangLeaves(t *testing.T) {
 	unused := maps.Clone(noGangTakes)
-	for _, d := range schema.Dialects {
+	for _, d := range job.Dialects {
 		fields, changed := slices.Concat(ofAllGangs, d.Fields), map[string]bool{}
-		for _, target := range schema.Targets {
+		for _, target := range target.All {
 			if !target.Carries("gang.scheduler=" + d.Name) {
 				continue
 			}
@@ -52,7 +54,7 @@ func TestGangLeaves(t *testing.T) {
 }
 
 // setOfGang says whether a field of a gang is accepted, and whether it changes what is rendered.
-func setOfGang(t *testing.T, target schema.Target, scheduler, field string) (accepted, changes bool) {
+func setOfGang(t *testing.T, target target.Target, scheduler, field string) (accepted, changes bool) {
 	t.Helper()
 	workers := "{workers: {replicas: 4}}"
 	if field == "minAvailable" { // which is all workers of a job that is not elastic
@@ -72,10 +74,10 @@ func setOfGang(t *testing.T, target schema.Target, scheduler, field string) (acc
 }
 
 // gangValue is a value of a gang's field that the job does not have.
-func gangValue(t *testing.T, job *schema.Job, field string) any {
+func gangValue(t *testing.T, j *job.Job, field string) any {
 	t.Helper()
 	if field == "groups" {
-		return append(job.GangIDs(), "ml/other")
+		return append(j.GangIDs(), "ml/other")
 	}
 	leaf, _, err := schema.Explain(names.KindTrainingJob, "spec.gang."+field)
 	if err != nil {

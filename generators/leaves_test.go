@@ -12,6 +12,8 @@ import (
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // TestLeaves sets every leaf of job.cue on every target, in each of its contexts: what is rendered must change in one,
@@ -60,7 +62,7 @@ func TestLeaves(t *testing.T) {
 func leafRows(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	rows := map[string]map[string]any{}
-	for _, target := range schema.Targets {
+	for _, target := range target.All {
 		spec, _ := fromText(t, example(target, ""))["spec"].(map[string]any)
 		rows[target.Framework+"/"+target.Name] = spec
 	}
@@ -150,17 +152,17 @@ func isGangField(name string) bool {
 // renderedSpec are a job's objects as text, "" where it is refused.
 func renderedSpec(t *testing.T, spec map[string]any) string {
 	t.Helper()
-	if job := loadedSpec(t, spec); job != nil {
-		return renderedJob(t, job)
+	if j := loadedSpec(t, spec); j != nil {
+		return renderedJob(t, j)
 	}
 	return ""
 }
 
 // renderedJob leaves out what is said to exist already: to expect a queue is not to ask for it.
-func renderedJob(t *testing.T, job *schema.Job) string {
+func renderedJob(t *testing.T, j *job.Job) string {
 	t.Helper()
 	var out []byte
-	for _, c := range Generate(job) {
+	for _, c := range Generate(j) {
 		for _, obj := range c.Objects {
 			m, err := apimeta.Accessor(obj)
 			if err != nil {
@@ -179,7 +181,7 @@ func renderedJob(t *testing.T, job *schema.Job) string {
 }
 
 // loadedSpec is a job, nil where it is refused.
-func loadedSpec(t *testing.T, spec map[string]any) *schema.Job {
+func loadedSpec(t *testing.T, spec map[string]any) *job.Job {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{
 		"apiVersion": names.APIVersion, "kind": names.KindTrainingJob,

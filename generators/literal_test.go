@@ -6,7 +6,7 @@ import (
 
 	"k8s.io/kubernetes/third_party/forked/golang/expansion"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestLiteral runs the kubelet's own expansion over what is rendered: an author's URL has to come out of it as written.
@@ -24,10 +24,10 @@ func TestLiteral(t *testing.T) {
 // TestLiteralConf: a value of --rdzv-conf reaches torchrun, an operator's torchrun and the proxy as it is written.
 func TestLiteralConf(t *testing.T) {
 	const written = "a$$b$c"
-	job := &schema.Job{}
-	job.Spec.Rendezvous.Conf = map[string]string{"user": written, "x": written}
+	j := &job.Job{}
+	j.Spec.Rendezvous.Conf = map[string]string{"user": written, "x": written}
 	for what, text := range map[string]string{
-		"conf": conf(job), "a pair": "x=" + confPairs(job)["x"], "proxy": strings.Join(proxyWords(job), " "),
+		"conf": conf(j), "a pair": "x=" + confPairs(j)["x"], "proxy": strings.Join(proxyWords(j), " "),
 	} {
 		got := expansion.Expand(text, func(string) string { return "replaced" })
 		if !strings.Contains(got, "="+written) {

@@ -11,17 +11,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Components of a job: the values of app.kubernetes.io/component, and the ends of object names.
 const (
-	componentWorker   = schema.RoleWorker
-	componentEtcd     = schema.RoleEtcd
+	componentWorker   = job.RoleWorker
+	componentEtcd     = job.RoleEtcd
 	componentPrefetch = "prefetch"
 	componentStorage  = "storage"
 	componentGang     = "gang"
-	componentLauncher = schema.RoleLauncher
+	componentLauncher = job.RoleLauncher
 	componentSSH      = "ssh"
 	componentKeygen   = "keygen"
 
@@ -29,12 +29,12 @@ const (
 )
 
 // meta names an object and carries the job's labels and annotations.
-func meta(job *schema.Job, name, component string) metav1.ObjectMeta {
+func meta(j *job.Job, name, component string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{
 		Name:        name,
-		Namespace:   job.Metadata.Namespace,
-		Labels:      labels(job, component),
-		Annotations: maps.Clone(job.Metadata.Annotations),
+		Namespace:   j.Metadata.Namespace,
+		Labels:      labels(j, component),
+		Annotations: maps.Clone(j.Metadata.Annotations),
 	}
 }
 
@@ -42,10 +42,10 @@ func meta(job *schema.Job, name, component string) metav1.ObjectMeta {
 // would change every file of the bundle. It also records which tegen rendered the object, and of which input:
 // 'render -o' and 'diff' compare it to find whether tegen or the job has changed. No pod template has these, and no
 // name depends on them.
-func versionedMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
-	m := meta(job, name, component)
-	m.Labels = podLabels(job, component)
-	if input := job.Input(); input != "" { // an installation has no document
+func versionedMeta(j *job.Job, name, component string) metav1.ObjectMeta {
+	m := meta(j, name, component)
+	m.Labels = podLabels(j, component)
+	if input := j.Input(); input != "" { // an installation has no document
 		annotate(&m, names.Version, names.BuildVersion())
 		annotate(&m, names.Input, input)
 	}
@@ -54,77 +54,77 @@ func versionedMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
 
 // workloadMeta is meta for what makes the pods that train: with its author's labels and annotations for it alone, and
 // its queue.
-func workloadMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
-	m := versionedMeta(job, name, component)
-	maps.Copy(m.Labels, queueLabels(job))
-	ofWorkload(job, &m)
+func workloadMeta(j *job.Job, name, component string) metav1.ObjectMeta {
+	m := versionedMeta(j, name, component)
+	maps.Copy(m.Labels, queueLabels(j))
+	ofWorkload(j, &m)
 	return m
 }
 
 // ofWorkload puts what an author says of the workload in the place of what he says of all objects.
-func ofWorkload(job *schema.Job, m *metav1.ObjectMeta) {
-	maps.Copy(m.Labels, job.Spec.Workload.Labels)
-	for key, value := range job.Spec.Workload.Annotations {
+func ofWorkload(j *job.Job, m *metav1.ObjectMeta) {
+	maps.Copy(m.Labels, j.Spec.Workload.Labels)
+	for key, value := range j.Spec.Workload.Annotations {
 		annotate(m, key, value)
 	}
 }
 
 // clusterMeta is meta for objects without a namespace; they remember whose they are in a label.
-func clusterMeta(job *schema.Job, name, component string) metav1.ObjectMeta {
-	m := meta(job, name, component)
+func clusterMeta(j *job.Job, name, component string) metav1.ObjectMeta {
+	m := meta(j, name, component)
 	m.Namespace = ""
-	m.Labels[names.LabelNamespace] = job.Metadata.Namespace
+	m.Labels[names.LabelNamespace] = j.Metadata.Namespace
 	return m
 }
 
 // labels is the label that selects a job's objects, Kubernetes' recommended set and the job's own.
-func labels(job *schema.Job, component string) map[string]string {
+func labels(j *job.Job, component string) map[string]string {
 	l := map[string]string{
-		"app.kubernetes.io/name":     job.Spec.Framework,
-		"app.kubernetes.io/instance": job.Metadata.Name,
+		"app.kubernetes.io/name":     j.Spec.Framework,
+		"app.kubernetes.io/instance": j.Metadata.Name,
 		names.LabelManagedBy:         names.ManagedBy,
 		names.LabelComponent:         component,
-		names.LabelJob:               job.Metadata.Name,
+		names.LabelJob:               j.Metadata.Name,
 	}
-	maps.Copy(l, job.Metadata.Labels)
+	maps.Copy(l, j.Metadata.Labels)
 	return l
 }
 
 // podLabels are labels with the version of what runs in a component's pods.
-func podLabels(job *schema.Job, component string) map[string]string {
-	l := labels(job, component)
-	l["app.kubernetes.io/version"] = version(imageOf(job, component))
+func podLabels(j *job.Job, component string) map[string]string {
+	l := labels(j, component)
+	l["app.kubernetes.io/version"] = version(imageOf(j, component))
 	return l
 }
 
 // imageOf is the image whose version a component's pods carry. A component's own: a new training image must neither
 // restart etcd nor change the template of a prefetch Job, which no API server accepts.
-func imageOf(job *schema.Job, component string) string {
+func imageOf(j *job.Job, component string) string {
 	switch component {
 	case componentEtcd:
-		return etcdImage(job)
+		return etcdImage(j)
 	case componentCompanion:
-		return job.Spec.Images.Rendezvous
+		return j.Spec.Images.Rendezvous
 	case componentKeygen:
-		if mutualTLS(job) {
-			return job.Spec.Images.Rendezvous
+		if mutualTLS(j) {
+			return j.Spec.Images.Rendezvous
 		}
 	case componentPrefetch:
-		return job.Spec.Images.Fetch
+		return j.Spec.Images.Fetch
 	case componentScheduler, componentServer, componentLauncher:
-		return job.Spec.Role(component).Image
+		return j.Spec.Role(component).Image
 	}
-	if isGroup(job, component) {
-		return job.Spec.Role(component).Image
+	if isGroup(j, component) {
+		return j.Spec.Role(component).Image
 	}
-	return job.Spec.Image
+	return j.Spec.Image
 }
 
 // selector is the part of labels that never changes and tells one job's component from every other's. The instance is
 // no part of it: where Argo CD tracks by label, it writes another there on bare pods too, and no Service would find
 // them.
-func selector(job *schema.Job, component string) map[string]string {
-	return map[string]string{names.LabelJob: job.Metadata.Name, names.LabelComponent: component}
+func selector(j *job.Job, component string) map[string]string {
+	return map[string]string{names.LabelJob: j.Metadata.Name, names.LabelComponent: component}
 }
 
 // version makes a label value of an image's tag, or of the start of its digest.

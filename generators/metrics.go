@@ -6,15 +6,15 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // metricsPort is the name of the container port that tells of a worker.
 const metricsPort = "metrics"
 
 // metrics has Prometheus ask each worker by itself: behind a Service it would ask any of them.
-func metrics(job *schema.Job) []runtime.Object {
-	m := job.Spec.Metrics
+func metrics(j *job.Job) []runtime.Object {
+	m := j.Spec.Metrics
 	if m == nil || !m.PodMonitor {
 		return nil
 	}
@@ -23,6 +23,6 @@ func metrics(job *schema.Job) []runtime.Object {
 		at.Interval = m.Interval.Duration.String()
 	}
 	return []runtime.Object{
-		podMonitor(meta(job, workerName(job), componentWorker), selector(job, componentWorker), at),
+		podMonitor(meta(j, workerName(j), componentWorker), selector(j, componentWorker), at),
 	}
 }

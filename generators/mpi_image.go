@@ -6,33 +6,33 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // imageMPIJob leaves to the image what mpiJob sets up of ssh: the MPI operator mounts its keys where the image looks
 // for them, and the launcher's line is the author's.
-func imageMPIJob(job *schema.Job, spec *apis.MPIJobSpec) {
+func imageMPIJob(j *job.Job, spec *apis.MPIJobSpec) {
 	launcher, worker := spec.MPIReplicaSpecs[apis.MPILauncher], spec.MPIReplicaSpecs[apis.MPIWorker]
-	launcher.RestartPolicy = cmp.Or(job.Spec.MPI.LauncherRestart, launcher.RestartPolicy)
-	worker.RestartPolicy = cmp.Or(job.Spec.SSH.Restart, worker.RestartPolicy)
+	launcher.RestartPolicy = cmp.Or(j.Spec.MPI.LauncherRestart, launcher.RestartPolicy)
+	worker.RestartPolicy = cmp.Or(j.Spec.SSH.Restart, worker.RestartPolicy)
 	spec.MPIReplicaSpecs[apis.MPILauncher], spec.MPIReplicaSpecs[apis.MPIWorker] = launcher, worker
-	spec.SSHAuthMountPath = job.Spec.KeysPath()
-	if job.Spec.MPI.LauncherWorks {
+	spec.SSHAuthMountPath = j.Spec.KeysPath()
+	if j.Spec.MPI.LauncherWorks {
 		spec.RunLauncherAsWorker = ptr(true)
 	}
-	if job.Spec.MPI.LauncherStart == schema.LauncherTogether {
+	if j.Spec.MPI.LauncherStart == job.LauncherTogether {
 		spec.LauncherCreationPolicy = "AtStartup"
 	}
 }
 
 // imageWorker runs sshd, which the operator does by itself where the author says nothing. It has no variables: sshd
 // hands none on to what it starts.
-func imageWorker(job *schema.Job) corev1.PodTemplateSpec {
-	spec := workerPodSpec(job)
-	spec.command, spec.args = job.Spec.SSH.Command, job.Spec.SSH.Args
+func imageWorker(j *job.Job) corev1.PodTemplateSpec {
+	spec := workerPodSpec(j)
+	spec.command, spec.args = j.Spec.SSH.Command, j.Spec.SSH.Args
 	spec.bare = true
-	template := workerTemplate(job, spec)
-	if job.Spec.Security.Restricted {
+	template := workerTemplate(j, spec)
+	if j.Spec.Security.Restricted {
 		// The one that restricted pods may have. The operator's base image has given it to sshd's file (build/base of
 		// mpi-operator), which the kernel starts for nobody who could not have it.
 		rights := template.Spec.Containers[0].SecurityContext.Capabilities
@@ -42,13 +42,13 @@ func imageWorker(job *schema.Job) corev1.PodTemplateSpec {
 }
 
 // imageLauncher runs the author's line, whose mpirun hands variables of the launcher on.
-func imageLauncher(job *schema.Job) corev1.PodTemplateSpec {
-	spec := podSpecOf(job, componentLauncher)
-	spec.command, spec.args = pythonWords(job)
-	return workerTemplate(job, spec)
+func imageLauncher(j *job.Job) corev1.PodTemplateSpec {
+	spec := podSpecOf(j, componentLauncher)
+	spec.command, spec.args = pythonWords(j)
+	return workerTemplate(j, spec)
 }
 
 // onlyLaunches says whether the pods of a role start what runs in others, and have none of their volumes.
-func onlyLaunches(job *schema.Job, component string) bool {
-	return job.Spec.ImageSSH() && component == componentLauncher
+func onlyLaunches(j *job.Job, component string) bool {
+	return j.Spec.ImageSSH() && component == componentLauncher
 }

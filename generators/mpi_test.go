@@ -19,7 +19,7 @@ const keepNames4, keepNames5 = "OMPI_MCA_orte_keep_fqdn_hostnames", "PRTE_MCA_pr
 // mpiLauncher is the container that horovodrun runs in.
 func mpiLauncher(t *testing.T, spec ...string) corev1.Container {
 	t.Helper()
-	objs := objects(load(t, job(spec...)))
+	objs := objects(load(t, jobText(spec...)))
 	if slices.Contains(spec, "target: mpijob") {
 		return find[*apis.MPIJob](t, objs, "resnet").Spec.MPIReplicaSpecs[apis.MPILauncher].Template.Spec.Containers[0]
 	}

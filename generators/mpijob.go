@@ -6,26 +6,26 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // mpiJob is the MPI operator's MPIJob. The operator makes the keys, the host file and the Service, and a launcher in a
 // Job of its own.
-func mpiJob(job *schema.Job) []runtime.Object {
-	worker, launcher := patched(job, componentWorker, mpiWorker(job)), patched(job, componentLauncher, mpiLauncher(job))
+func mpiJob(j *job.Job) []runtime.Object {
+	worker, launcher := patched(j, componentWorker, mpiWorker(j)), patched(j, componentLauncher, mpiLauncher(j))
 	spec := apis.MPIJobSpec{
-		SlotsPerWorker:         ptr(int32(job.Spec.Slots())),
-		LauncherCreationPolicy: launcherCreation(job),
-		MPIImplementation:      mpiImplementation[job.Spec.MPI.Implementation],
+		SlotsPerWorker:         ptr(int32(j.Spec.Slots())),
+		LauncherCreationPolicy: launcherCreation(j),
+		MPIImplementation:      mpiImplementation[j.Spec.MPI.Implementation],
 		SSHAuthMountPath:       keysDir,
 		RunPolicy: apis.RunPolicy{
-			CleanPodPolicy:          cleanPods(job),
-			TTLSecondsAfterFinished: expiry(job),
-			ActiveDeadlineSeconds:   deadline(job),
-			BackoffLimit:            job.Spec.Failure.Restarts.OrNil(),
-			Suspend:                 suspended(job),
-			ManagedBy:               managedBy(job),
-			SchedulingPolicy:        mpiScheduling(job),
+			CleanPodPolicy:          cleanPods(j),
+			TTLSecondsAfterFinished: expiry(j),
+			ActiveDeadlineSeconds:   deadline(j),
+			BackoffLimit:            j.Spec.Failure.Restarts.OrNil(),
+			Suspend:                 suspended(j),
+			ManagedBy:               managedBy(j),
+			SchedulingPolicy:        mpiScheduling(j),
 		},
 		MPIReplicaSpecs: map[string]apis.ReplicaSpec{
 			// A pod a try keeps its logs.
@@ -34,71 +34,71 @@ func mpiJob(job *schema.Job) []runtime.Object {
 				Template: launcher,
 			},
 			apis.MPIWorker: {
-				Replicas:      &job.Spec.Workers.Replicas,
+				Replicas:      &j.Spec.Workers.Replicas,
 				RestartPolicy: string(corev1.RestartPolicyOnFailure), Template: worker,
 			},
 		},
 	}
-	if job.Spec.ImageSSH() {
-		imageMPIJob(job, &spec)
+	if j.Spec.ImageSSH() {
+		imageMPIJob(j, &spec)
 	}
-	m := workloadMeta(job, job.Metadata.Name, componentWorker)
-	expect(job, &m, launcher.Spec, worker.Spec)
+	m := workloadMeta(j, j.Metadata.Name, componentWorker)
+	expect(j, &m, launcher.Spec, worker.Spec)
 	return []runtime.Object{apis.New(apis.MPIJobKind, m, spec)}
 }
 
 // mpiImplementation are the API's words; Open MPI is its default.
-var mpiImplementation = map[string]string{schema.MPIIntel: "Intel", schema.MPICH: "MPICH"}
+var mpiImplementation = map[string]string{job.MPIIntel: "Intel", job.MPICH: "MPICH"}
 
 // mpiWorker only serves.
-func mpiWorker(job *schema.Job) corev1.PodTemplateSpec {
-	if job.Spec.ImageSSH() {
-		return imageWorker(job)
+func mpiWorker(j *job.Job) corev1.PodTemplateSpec {
+	if j.Spec.ImageSSH() {
+		return imageWorker(j)
 	}
-	spec := workerPodSpec(job)
+	spec := workerPodSpec(j)
 	spec.command = []string{"sh", sshDir + "/worker.sh"}
-	spec.env = sshEnv(job)
-	spec.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
-	template := withSSH(job, workerName(job), workerTemplate(job, spec))
+	spec.env = sshEnv(j)
+	spec.ports = append([]corev1.ContainerPort{sshPort(j)}, byteSchedulerPorts(j)...)
+	template := withSSH(j, workerName(j), workerTemplate(j, spec))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
-	template.Spec.DNSConfig = mpiDNS(job)
+	template.Spec.DNSConfig = mpiDNS(j)
 	return template
 }
 
 // mpiLauncher holds no accelerator. A launcher hands its own environment on to the processes, so it has the workers'.
-func mpiLauncher(job *schema.Job) corev1.PodTemplateSpec {
-	if job.Spec.ImageSSH() {
-		return imageLauncher(job)
+func mpiLauncher(j *job.Job) corev1.PodTemplateSpec {
+	if j.Spec.ImageSSH() {
+		return imageLauncher(j)
 	}
-	hosts := sshHosts(job, workerName(job))
-	spec := podSpecOf(job, componentLauncher)
+	hosts := sshHosts(j, workerName(j))
+	spec := podSpecOf(j, componentLauncher)
 	spec.command = []string{"sh", sshDir + "/launcher.sh"}
-	spec.args = launchCall(job, hosts)
-	spec.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...),
-		append(byteSchedulerEnv(job, hosts[0]), mpiEnv(job)...)...)
-	return withSSH(job, workerName(job), workerTemplate(job, spec))
+	spec.args = launchCall(j, hosts)
+	spec.env = append(append(append(sshEnv(j), launchEnv(j)...), launcherVariables(j)...),
+		append(byteSchedulerEnv(j, hosts[0]), mpiEnv(j)...)...)
+	return withSSH(j, workerName(j), workerTemplate(j, spec))
 }
 
 // launcherCreation is when the launcher is made: a member of a gang with the others, or the gang would wait for it, and
 // it for the gang. It waits for workers itself, too: an MPIJob that was suspended has a launcher before it has workers.
-func launcherCreation(job *schema.Job) string {
-	if job.Spec.Gang.Active() {
+func launcherCreation(j *job.Job) string {
+	if j.Spec.Gang.Active() {
 		return "AtStartup"
 	}
 	return "WaitForWorkersReady"
 }
 
 // mpiScheduling is what the operator makes the PodGroup of; nil where it makes none.
-func mpiScheduling(job *schema.Job) *apis.SchedulingPolicy {
-	if !job.Spec.MakesPodGroup() {
+func mpiScheduling(j *job.Job) *apis.SchedulingPolicy {
+	if !j.Spec.MakesPodGroup() {
 		return nil
 	}
-	g := job.Spec.Gang
+	g := j.Spec.Gang
 	p := &apis.SchedulingPolicy{
-		MinAvailable: ptr(gangSum(job, roles(job))), Queue: g.Queue,
-		PriorityClass: job.Spec.PodPriority(),
+		MinAvailable: ptr(gangSum(j, roles(j))), Queue: g.Queue,
+		PriorityClass: j.Spec.PodPriority(),
 	}
-	if g.Is(schema.GangCoscheduling) {
+	if g.Is(job.GangCoscheduling) {
 		p.ScheduleTimeoutSeconds = ptr(int32(seconds(g.WaitTimeout)))
 		// The operator's own sum would have coscheduling refuse the gang before it looks at nodes, and what it refuses
 		// so is not tried again for a new node, but five minutes later.
@@ -109,8 +109,8 @@ func mpiScheduling(job *schema.Job) *apis.SchedulingPolicy {
 }
 
 // isMPIService: the operator makes one Service, for the launcher and the workers.
-func isMPIService(job *schema.Job, name string) bool { return name == job.Metadata.Name }
+func isMPIService(j *job.Job, name string) bool { return name == j.Metadata.Name }
 
-func launcherAndWorkers(job *schema.Job) []role {
-	return append([]role{{componentLauncher, 1, 1}}, workersOnly(job)...)
+func launcherAndWorkers(j *job.Job) []role {
+	return append([]role{{componentLauncher, 1, 1}}, workersOnly(j)...)
 }

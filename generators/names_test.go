@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestLongestNames renders what the schema allows at most, in every form that derives names.
@@ -89,7 +90,7 @@ func TestLongestGivenNames(t *testing.T) {
 	}
 	for what, spec := range cases {
 		t.Run(what, func(t *testing.T) {
-			j := load(t, job(spec...))
+			j := load(t, jobText(spec...))
 			for _, wrong := range append(dnsNames(j, objects(j)), references(j, objects(j))...) {
 				t.Error(wrong)
 			}
@@ -97,11 +98,11 @@ func TestLongestGivenNames(t *testing.T) {
 	}
 	// A volume's name is made of the namespace and the claim's where none is set.
 	for what, text := range map[string]string{
-		"claim of a volume": job("storage: [{mountPath: /data, nfs: {server: nfs, path: /x, claim: " + long +
+		"claim of a volume": jobText("storage: [{mountPath: /data, nfs: {server: nfs, path: /x, claim: " + long +
 			"}}]"),
-		"claim of a class": job("storage: [{mountPath: /data, efs: {fileSystem: fs-01234567, claim: " + long +
+		"claim of a class": jobText("storage: [{mountPath: /data, efs: {fileSystem: fs-01234567, claim: " + long +
 			", provision: {}}}]"),
-		"claim beyond Kubernetes": job("storage: [{mountPath: /data, claim: " + long + "e}]"),
+		"claim beyond Kubernetes": jobText("storage: [{mountPath: /data, claim: " + long + "e}]"),
 	} {
 		t.Run(what, func(t *testing.T) {
 			jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(text)}})
@@ -117,7 +118,7 @@ func TestLongestGivenNames(t *testing.T) {
 
 // TestNoTwoNamesMeet: objects of one bundle never share kind and name.
 func TestNoTwoNamesMeet(t *testing.T) {
-	eachJob(t, func(t *testing.T, _ *schema.Job, objs []runtime.Object) {
+	eachJob(t, func(t *testing.T, _ *job.Job, objs []runtime.Object) {
 		seen := map[string]bool{}
 		for _, obj := range objs {
 			if seen[id(t, obj)] {
@@ -140,7 +141,7 @@ func TestNoTwoNamesMeet(t *testing.T) {
 		"account named like the job":          {"identity: {podIdentity: {serviceAccount: resnet}}"},
 	} {
 		t.Run(what, func(t *testing.T) {
-			jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(job(spec...))}})
+			jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(jobText(spec...))}})
 			if err != nil {
 				return // refused
 			}
@@ -157,7 +158,7 @@ func TestNoTwoNamesMeet(t *testing.T) {
 func TestLongNamesDiffer(t *testing.T) {
 	name := func(last string) string {
 		long := strings.Repeat(strings.Repeat("a", 62)+".", 3) + strings.Repeat("a", 60) + last
-		return all[*corev1.PersistentVolume](objects(load(t, job("storage: [{mountPath: /data, nfs: {server: nfs, "+
+		return all[*corev1.PersistentVolume](objects(load(t, jobText("storage: [{mountPath: /data, nfs: {server: nfs, "+
 			"path: /x, claim: "+long+"}}]"))))[0].Name
 	}
 	if a, b := name("x"), name("y"); a == b {

@@ -4,17 +4,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
-func namespace(job *schema.Job) []runtime.Object {
-	if !job.Spec.CreateNamespace {
+func namespace(j *job.Job) []runtime.Object {
+	if !j.Spec.CreateNamespace {
 		return nil
 	}
 	// With it would go every claim in it, and the jobs of others.
-	m := kept(job, clusterMeta(job, job.Metadata.Namespace, "namespace"))
+	m := kept(j, clusterMeta(j, j.Metadata.Namespace, "namespace"))
 	// No level if a podTemplate may need more than what is known here.
-	if level := job.EnforcedPodSecurity(); level != "" {
+	if level := j.EnforcedPodSecurity(); level != "" {
 		m.Labels[podSecurityLabel] = level
 	}
 	return []runtime.Object{&corev1.Namespace{ObjectMeta: m}}

@@ -10,39 +10,39 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // network closes the job to everyone else. What pods connect to is open unless the job says otherwise, but for those of
 // its store: training reads S3, hubs and trackers that no policy here could know.
-func network(job *schema.Job) []runtime.Object {
-	if !job.Spec.Network.Policy {
+func network(j *job.Job) []runtime.Object {
+	if !j.Spec.Network.Policy {
 		return nil
 	}
 	var components []string
-	for _, r := range roles(job) {
+	for _, r := range roles(j) {
 		components = append(components, r.component)
 	}
-	components = append(components, outsiders(job)...)
+	components = append(components, outsiders(j)...)
 	var members []networkingv1.NetworkPolicyPeer
 	for _, c := range components {
-		members = append(members, peer(job, c))
+		members = append(members, peer(j, c))
 	}
 	var out []runtime.Object
 	for _, c := range components {
 		// Every port: rank 0's store takes a random one.
-		in, to := []networkingv1.NetworkPolicyIngressRule{{From: members}}, anywhere(job)
+		in, to := []networkingv1.NetworkPolicyIngressRule{{From: members}}, anywhere(j)
 		if c == componentWorker {
-			in = append(in, visitors(job)...)
+			in = append(in, visitors(j)...)
 		}
-		if !slices.Contains(outsiders(job), c) { // which ask the Kubernetes API
-			to = trainingEgress(job, members)
+		if !slices.Contains(outsiders(j), c) { // which ask the Kubernetes API
+			to = trainingEgress(j, members)
 		}
-		out = append(out, policy(job, c, in, to))
+		out = append(out, policy(j, c, in, to))
 	}
-	if job.Spec.Rendezvous.Store == schema.StoreEtcd {
-		etcd, client := peer(job, componentEtcd), int(etcdPort(job))
-		out = append(out, policy(job, componentEtcd,
+	if j.Spec.Rendezvous.Store == job.StoreEtcd {
+		etcd, client := peer(j, componentEtcd), int(etcdPort(j))
+		out = append(out, policy(j, componentEtcd,
 			[]networkingv1.NetworkPolicyIngressRule{
 				{From: append(members, etcd), Ports: tcp(client)},
 				{From: []networkingv1.NetworkPolicyPeer{etcd}, Ports: tcp(names.EtcdPeerPort)},
@@ -52,19 +52,19 @@ func network(job *schema.Job) []runtime.Object {
 				{Ports: dns()},
 			}}))
 	}
-	if job.Spec.Rendezvous.Store == schema.StoreCompanion {
-		out = append(out, companionPolicy(job, members, watchers(job)...))
+	if j.Spec.Rendezvous.Store == job.StoreCompanion {
+		out = append(out, companionPolicy(j, members, watchers(j)...))
 	}
-	if len(datasets(job)) > 0 {
-		out = append(out, policy(job, componentPrefetch, nil, anywhere(job)))
+	if len(datasets(j)) > 0 {
+		out = append(out, policy(j, componentPrefetch, nil, anywhere(j)))
 	}
-	if makesKeys(job) {
-		out = append(out, policy(job, componentKeygen, nil, anywhere(job)))
+	if makesKeys(j) {
+		out = append(out, policy(j, componentKeygen, nil, anywhere(j)))
 	}
 	return out
 }
 
-func policy(job *schema.Job, component string, in []networkingv1.NetworkPolicyIngressRule,
+func policy(j *job.Job, component string, in []networkingv1.NetworkPolicyIngressRule,
 	out egress,
 ) *networkingv1.NetworkPolicy {
 	types := []networkingv1.PolicyType{networkingv1.PolicyTypeIngress}
@@ -72,9 +72,9 @@ func policy(job *schema.Job, component string, in []networkingv1.NetworkPolicyIn
 		types = append(types, networkingv1.PolicyTypeEgress)
 	}
 	return &networkingv1.NetworkPolicy{
-		ObjectMeta: meta(job, job.Metadata.Name+"-"+component, component),
+		ObjectMeta: meta(j, j.Metadata.Name+"-"+component, component),
 		Spec: networkingv1.NetworkPolicySpec{
-			PodSelector: metav1.LabelSelector{MatchLabels: selector(job, component)},
+			PodSelector: metav1.LabelSelector{MatchLabels: selector(j, component)},
 			PolicyTypes: types,
 			Ingress:     in,
 			Egress:      out.rules,
@@ -82,8 +82,8 @@ func policy(job *schema.Job, component string, in []networkingv1.NetworkPolicyIn
 	}
 }
 
-func peer(job *schema.Job, component string) networkingv1.NetworkPolicyPeer {
-	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(job, component)}}
+func peer(j *job.Job, component string) networkingv1.NetworkPolicyPeer {
+	return networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: selector(j, component)}}
 }
 
 func tcp(ports ...int) []networkingv1.NetworkPolicyPort {

@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // egress is what a policy says of a pod's connections: rules, or nothing, which leaves them to other policies.
@@ -20,38 +20,38 @@ type egress struct {
 }
 
 // anywhere is that of pods which no rule here could know the peers of.
-func anywhere(job *schema.Job) egress {
-	if job.Spec.Network.Egress == schema.EgressNamespace {
+func anywhere(j *job.Job) egress {
+	if j.Spec.Network.Egress == job.EgressNamespace {
 		return egress{elsewhere: true}
 	}
 	return egress{rules: []networkingv1.NetworkPolicyEgressRule{{}}}
 }
 
 // trainingEgress is that of pods which run the author's program.
-func trainingEgress(job *schema.Job, members []networkingv1.NetworkPolicyPeer) egress {
-	n := &job.Spec.Network
+func trainingEgress(j *job.Job, members []networkingv1.NetworkPolicyPeer) egress {
+	n := &j.Spec.Network
 	var to []networkingv1.NetworkPolicyPeer
 	switch n.Egress {
-	case schema.EgressCluster:
+	case job.EgressCluster:
 		to = []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}
-	case schema.EgressClosed:
+	case job.EgressClosed:
 		to = slices.Clone(members)
 		for store, component := range map[string]string{
-			schema.StoreEtcd: componentEtcd, schema.StoreCompanion: componentCompanion,
+			job.StoreEtcd: componentEtcd, job.StoreCompanion: componentCompanion,
 		} {
-			if job.Spec.Rendezvous.Store == store {
-				to = append(to, peer(job, component))
+			if j.Spec.Rendezvous.Store == store {
+				to = append(to, peer(j, component))
 			}
 		}
 	default:
-		return anywhere(job)
+		return anywhere(j)
 	}
 	// A resolver may be a daemon of the node, which no selector of pods finds.
 	rules := []networkingv1.NetworkPolicyEgressRule{{To: to}, {Ports: dns()}}
-	if port := externalStore(job); port != 0 { // whose address may be a name, of which a policy knows none
+	if port := externalStore(j); port != 0 { // whose address may be a name, of which a policy knows none
 		rules = append(rules, networkingv1.NetworkPolicyEgressRule{Ports: tcp(port)})
 	}
-	if hosts := credentials(job); hosts != nil {
+	if hosts := credentials(j); hosts != nil {
 		rules = append(rules, networkingv1.NetworkPolicyEgressRule{To: hosts, Ports: tcp(80)})
 	}
 	for _, p := range n.AllowTo {
@@ -61,11 +61,11 @@ func trainingEgress(job *schema.Job, members []networkingv1.NetworkPolicyPeer) e
 }
 
 // externalStore is the port of a store that exists, 0 where there is none.
-func externalStore(job *schema.Job) int {
-	if job.Spec.Rendezvous.Store != schema.StoreExternal {
+func externalStore(j *job.Job) int {
+	if j.Spec.Rendezvous.Store != job.StoreExternal {
 		return 0
 	}
-	endpoint := job.Spec.Rendezvous.Endpoint
+	endpoint := j.Spec.Rendezvous.Endpoint
 	n, _ := strconv.Atoi(endpoint[strings.LastIndex(endpoint, ":")+1:]) // schema.Load read it
 	return n
 }
@@ -73,9 +73,9 @@ func externalStore(job *schema.Job) int {
 // credentials are the addresses on the node that hand out the pods' cloud identity, of both families
 // (docs.aws.amazon.com/eks/latest/userguide/pod-id-agent-setup.html, and .../AWSEC2/latest/UserGuide of instance
 // metadata).
-func credentials(job *schema.Job) (hosts []networkingv1.NetworkPolicyPeer) {
+func credentials(j *job.Job) (hosts []networkingv1.NetworkPolicyPeer) {
 	var blocks []string
-	switch id := job.Spec.Identity; {
+	switch id := j.Spec.Identity; {
 	case id == nil:
 	case id.PodIdentity != nil:
 		blocks = []string{"169.254.170.23/32", "fd00:ec2::23/128"}
@@ -90,10 +90,10 @@ func credentials(job *schema.Job) (hosts []networkingv1.NetworkPolicyPeer) {
 
 // visitors are who else may connect to workers: those whom the author names, and for metrics everybody unless he names
 // some.
-func visitors(job *schema.Job) (in []networkingv1.NetworkPolicyIngressRule) {
-	metrics := job.Spec.Metrics
+func visitors(j *job.Job) (in []networkingv1.NetworkPolicyIngressRule) {
+	metrics := j.Spec.Metrics
 	named := false
-	for _, p := range job.Spec.Network.AllowFrom {
+	for _, p := range j.Spec.Network.AllowFrom {
 		in = append(in, networkingv1.NetworkPolicyIngressRule{From: peers(p), Ports: tcp(numbers(p.Ports)...)})
 		named = named || metrics != nil && slices.Contains(p.Ports, metrics.Port)
 	}
@@ -104,9 +104,9 @@ func visitors(job *schema.Job) (in []networkingv1.NetworkPolicyIngressRule) {
 }
 
 // watchers are who may read the status of a companion: whom the author names for its port, or for the workers' metrics.
-func watchers(job *schema.Job) (from []networkingv1.NetworkPolicyPeer) {
-	metrics := job.Spec.Metrics
-	for _, p := range job.Spec.Network.AllowFrom {
+func watchers(j *job.Job) (from []networkingv1.NetworkPolicyPeer) {
+	metrics := j.Spec.Metrics
+	for _, p := range j.Spec.Network.AllowFrom {
 		if slices.Contains(p.Ports, names.RendezvousStatusPort) ||
 			metrics != nil && slices.Contains(p.Ports, metrics.Port) {
 			from = append(from, peers(p)...)
@@ -116,7 +116,7 @@ func watchers(job *schema.Job) (from []networkingv1.NetworkPolicyPeer) {
 }
 
 // peers are pods or addresses as a policy names them.
-func peers(p schema.Peer) []networkingv1.NetworkPolicyPeer {
+func peers(p job.Peer) []networkingv1.NetworkPolicyPeer {
 	if p.CIDR != "" {
 		return []networkingv1.NetworkPolicyPeer{{IPBlock: &networkingv1.IPBlock{CIDR: p.CIDR}}}
 	}

@@ -8,20 +8,20 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestOrigin: each object that runs pods records which tegen rendered it of which input, in its own metadata and
 // nowhere below. No name depends on it. A TrainingRuntime runs none: its TrainJob does.
 func TestOrigin(t *testing.T) {
-	eachJob(t, func(t *testing.T, job *schema.Job, objs []runtime.Object) {
+	eachJob(t, func(t *testing.T, j *job.Job, objs []runtime.Object) {
 		t.Helper()
 		recorded := 0
 		for _, obj := range objs {
 			annotations := meta(t, obj).GetAnnotations()
 			count := strings.Count(text(t, obj), names.Input) + strings.Count(text(t, obj), names.Version)
 			switch {
-			case annotations[names.Input] == job.Input() && annotations[names.Version] != "" && count == 2:
+			case annotations[names.Input] == j.Input() && annotations[names.Version] != "" && count == 2:
 				recorded++
 			case count > 0:
 				t.Errorf("%s has them %d times", id(t, obj), count)
@@ -32,7 +32,7 @@ func TestOrigin(t *testing.T) {
 		if recorded == 0 {
 			t.Error("no object records them")
 		}
-		again := *job
+		again := *j
 		again.AddInput("something else")
 		for i, obj := range objectsOf(generators.Generate(&again)) {
 			if id(t, obj) != id(t, objs[i]) {

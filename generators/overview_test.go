@@ -16,15 +16,15 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/golden"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestGoldenOverview compares the picture of README.md with the code: it shows every generator of the registry and the
 // kinds that it emits for the fixtures. Kinds of README's own job come first.
 func TestGoldenOverview(t *testing.T) {
 	kinds := map[string]map[string]int{} // by generator, then by kind: how often the fixtures have it
-	count := func(job *schema.Job, weight int) {
-		for _, c := range generators.Generate(job) {
+	count := func(j *job.Job, weight int) {
+		for _, c := range generators.Generate(j) {
 			if kinds[c.Name] == nil {
 				kinds[c.Name] = map[string]int{}
 			}
@@ -33,11 +33,11 @@ func TestGoldenOverview(t *testing.T) {
 			}
 		}
 	}
-	eachJob(t, func(_ *testing.T, job *schema.Job, _ []runtime.Object) { count(job, 1) })
+	eachJob(t, func(_ *testing.T, j *job.Job, _ []runtime.Object) { count(j, 1) })
 	const first = 1_000_000
-	for _, job := range loadAll(t, source(t, "../fixtures/valid/readme.yaml")) {
-		count(job, first)
-		if !strings.Contains(yamlOf(objects(job)), "gang.scheduling.koordinator.sh/min-available") {
+	for _, j := range loadAll(t, source(t, "../fixtures/valid/readme.yaml")) {
+		count(j, first)
+		if !strings.Contains(yamlOf(objects(j)), "gang.scheduling.koordinator.sh/min-available") {
 			t.Error("README.md's job renders no gang annotations")
 		}
 	}

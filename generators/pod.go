@@ -7,17 +7,18 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // podSpec is what every pod of a job has in common: the restricted Pod Security Standard and nothing that training
 // does not need. Nodes and taints are each role's own.
-func podSpec(job *schema.Job, role *schema.RolePods) corev1.PodSpec {
-	account, _ := serviceAccountName(job)
+func podSpec(j *job.Job, role *job.RolePods) corev1.PodSpec {
+	account, _ := serviceAccountName(j)
 	spec := corev1.PodSpec{
 		ServiceAccountName:           account,
 		AutomountServiceAccountToken: ptr(false),
 		EnableServiceLinks:           ptr(false), // a namespace of a thousand Services would fill the environment
-		SecurityContext:              ownSecurity(&job.Spec.Security),
+		SecurityContext:              ownSecurity(&j.Spec.Security),
 		NodeSelector:                 role.NodeSelector,
 	}
 	for _, t := range role.Tolerations {
@@ -29,7 +30,7 @@ func podSpec(job *schema.Job, role *schema.RolePods) corev1.PodSpec {
 			TolerationSeconds: t.Seconds,
 		})
 	}
-	for _, name := range job.Spec.ImagePullSecrets {
+	for _, name := range j.Spec.ImagePullSecrets {
 		spec.ImagePullSecrets = append(spec.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
 	}
 	return spec
@@ -37,8 +38,8 @@ func podSpec(job *schema.Job, role *schema.RolePods) corev1.PodSpec {
 
 // ownSecurity is that of pods with images of tegen's choice: where the author's run as their image's user or as root,
 // these do not.
-func ownSecurity(s *schema.Security) *corev1.PodSecurityContext {
-	number := func(id schema.ID) int64 {
+func ownSecurity(s *job.Security) *corev1.PodSecurityContext {
+	number := func(id job.ID) int64 {
 		if id.Number == nil {
 			return nobody
 		}
@@ -54,7 +55,7 @@ func ownSecurity(s *schema.Security) *corev1.PodSecurityContext {
 const nobody = 65534
 
 // trainingSecurity is that of pods with the author's images, which may be left their own user and rights.
-func trainingSecurity(s *schema.Security) *corev1.PodSecurityContext {
+func trainingSecurity(s *job.Security) *corev1.PodSecurityContext {
 	c := podSecurityContext(0, 0, 0)
 	c.RunAsNonRoot, c.RunAsUser, c.RunAsGroup, c.FSGroup = nil, s.RunAsUser.Number, s.RunAsGroup.Number,
 		s.FSGroup.Number
@@ -90,8 +91,8 @@ func containerSecurity(readOnlyRoot bool) *corev1.SecurityContext {
 }
 
 // evictionAnnotations tell autoscalers to leave a pod where it is. Annotation values are strings, always.
-func evictionAnnotations(job *schema.Job) map[string]string {
-	if job.Spec.Disruption.SafeToEvict {
+func evictionAnnotations(j *job.Job) map[string]string {
+	if j.Spec.Disruption.SafeToEvict {
 		return nil
 	}
 	return map[string]string{
@@ -111,14 +112,14 @@ func fixed(cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
 }
 
 // asked is what an author's words on resources are in Kubernetes'.
-func asked(c *schema.Compute) corev1.ResourceRequirements {
+func asked(c *job.Compute) corev1.ResourceRequirements {
 	requests, limits := schema.Asked[corev1.ResourceName](c)
 	return corev1.ResourceRequirements{Requests: requests, Limits: limits}
 }
 
 // askedOr is asked, with amounts for what the author says nothing of.
-func askedOr(c schema.Compute, cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
-	for own, otherwise := range map[*schema.Amount]resource.Quantity{
+func askedOr(c job.Compute, cpu, memory, disk resource.Quantity) corev1.ResourceRequirements {
+	for own, otherwise := range map[*job.Amount]resource.Quantity{
 		&c.CPU: cpu, &c.Memory: memory,
 		&c.EphemeralStorage: disk,
 	} {
@@ -132,10 +133,10 @@ func askedOr(c schema.Compute, cpu, memory, disk resource.Quantity) corev1.Resou
 // small is what helper containers need: they copy, unpack and wait. With less CPU they only take longer, so none asks
 // for more than a worker or a server: one that runs before it would raise what the whole pod asks for. Where a worker
 // asks for nothing of a resource, they do not either.
-func small(job *schema.Job) corev1.ResourceRequirements {
+func small(j *job.Job) corev1.ResourceRequirements {
 	r := helperAmounts()
 	for _, role := range []string{componentWorker, componentServer} {
-		own := job.Spec.Role(role).Resources
+		own := j.Spec.Role(role).Resources
 		requests := own.Limited() // which Kubernetes takes for the request where there is none
 		maps.Copy(requests, own.Requested())
 		for name := range r.Requests {
@@ -155,11 +156,11 @@ func helperAmounts() corev1.ResourceRequirements {
 }
 
 // helping is what a pod asks for that prepares the job.
-func helping(job *schema.Job) corev1.ResourceRequirements {
-	r, least := helperAmounts().Requests, small(job).Requests
+func helping(j *job.Job) corev1.ResourceRequirements {
+	r, least := helperAmounts().Requests, small(j).Requests
 	delete(r, corev1.ResourceEphemeralStorage) // unless the workers request some
 	maps.Copy(r, least)
-	return askedOr(job.Spec.Roles.Helper.Resources, r[corev1.ResourceCPU], r[corev1.ResourceMemory],
+	return askedOr(j.Spec.Roles.Helper.Resources, r[corev1.ResourceCPU], r[corev1.ResourceMemory],
 		r[corev1.ResourceEphemeralStorage])
 }
 

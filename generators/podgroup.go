@@ -4,32 +4,32 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
-func coschedulingGroup(job *schema.Job) []runtime.Object {
+func coschedulingGroup(j *job.Job) []runtime.Object {
 	return []runtime.Object{
-		apis.New(apis.CoschedulingPodGroupKind, meta(job, job.GangName(), componentGang), apis.CoschedulingPodGroup{
-			MinMember:              gangSum(job, roles(job)),
-			ScheduleTimeoutSeconds: ptr(int32(seconds(job.Spec.Gang.WaitTimeout))),
+		apis.New(apis.CoschedulingPodGroupKind, meta(j, j.GangName(), componentGang), apis.CoschedulingPodGroup{
+			MinMember:              gangSum(j, roles(j)),
+			ScheduleTimeoutSeconds: ptr(int32(seconds(j.Spec.Gang.WaitTimeout))),
 		}),
 	}
 }
 
-func volcanoGroup(job *schema.Job) []runtime.Object {
-	all := roles(job)
-	m := meta(job, job.GangName(), componentGang)
+func volcanoGroup(j *job.Job) []runtime.Object {
+	all := roles(j)
+	m := meta(j, j.GangName(), componentGang)
 	spec := apis.VolcanoPodGroup{
-		MinMember: gangSum(job, all), Queue: job.Spec.Gang.Queue,
-		PriorityClassName: job.Spec.PodPriority(), NetworkTopology: volcanoTopology(job),
+		MinMember: gangSum(j, all), Queue: j.Spec.Gang.Queue,
+		PriorityClassName: j.Spec.PodPriority(), NetworkTopology: volcanoTopology(j),
 	}
 	if len(all) > 1 { // or workers could stand in for a server
 		spec.MinTaskMember = map[string]int32{}
 		for _, r := range all {
-			spec.MinTaskMember[r.component] = gangLeast(job, r)
+			spec.MinTaskMember[r.component] = gangLeast(j, r)
 		}
 	}
-	names := expectOfVolcano(job)
+	names := expectOfVolcano(j)
 	if spec.PriorityClassName != "" {
 		names = append(names, "PriorityClass/"+spec.PriorityClassName)
 	}
@@ -44,26 +44,26 @@ const volcanoQueue = "Queue.scheduling.volcano.sh/"
 const gangTemplate = "pods"
 
 // kubernetesGroups are the gang of Kubernetes itself, whose API differs between releases.
-func kubernetesGroups(job *schema.Job) []runtime.Object {
-	if job.Spec.KubernetesVersion == "1.36" {
-		return kubernetesAlpha(job)
+func kubernetesGroups(j *job.Job) []runtime.Object {
+	if j.Spec.KubernetesVersion == "1.36" {
+		return kubernetesAlpha(j)
 	}
-	return kubernetesBeta(job)
+	return kubernetesBeta(j)
 }
 
 // kubernetesAlpha is the gang of 1.36. The priority stands on the pods alone: a group has one only behind a feature
 // gate of its own, WorkloadAwarePreemption, without which the API server refuses the field.
-func kubernetesAlpha(job *schema.Job) []runtime.Object {
-	policy, constraints := gangPolicy(job), gangConstraints(job)
+func kubernetesAlpha(j *job.Job) []runtime.Object {
+	policy, constraints := gangPolicy(j), gangConstraints(j)
 	return []runtime.Object{
-		apis.New(apis.WorkloadAlphaKind, meta(job, job.GangName(), componentGang), apis.WorkloadSpec{
+		apis.New(apis.WorkloadAlphaKind, meta(j, j.GangName(), componentGang), apis.WorkloadSpec{
 			PodGroupTemplates: []apis.PodGroupTemplate{{
 				Name: gangTemplate, SchedulingPolicy: policy, SchedulingConstraints: constraints,
 			}},
 		}),
-		apis.New(apis.PodGroupAlphaKind, meta(job, job.GangName(), componentGang), apis.PodGroupAlpha{
+		apis.New(apis.PodGroupAlphaKind, meta(j, j.GangName(), componentGang), apis.PodGroupAlpha{
 			PodGroupTemplateRef: &apis.PodGroupTemplateRef{Workload: apis.WorkloadTemplateRef{
-				WorkloadName: job.GangName(), PodGroupTemplateName: gangTemplate,
+				WorkloadName: j.GangName(), PodGroupTemplateName: gangTemplate,
 			}},
 			SchedulingPolicy: policy, SchedulingConstraints: constraints,
 		}),
@@ -71,23 +71,23 @@ func kubernetesAlpha(job *schema.Job) []runtime.Object {
 }
 
 // kubernetesBeta is the gang of 1.37.
-func kubernetesBeta(job *schema.Job) []runtime.Object {
-	policy, constraints, priority := gangPolicy(job), gangConstraints(job), job.Spec.PodPriority()
+func kubernetesBeta(j *job.Job) []runtime.Object {
+	policy, constraints, priority := gangPolicy(j), gangConstraints(j), j.Spec.PodPriority()
 	return []runtime.Object{
-		apis.New(apis.WorkloadBetaKind, meta(job, job.GangName(), componentGang), apis.WorkloadSpec{
+		apis.New(apis.WorkloadBetaKind, meta(j, j.GangName(), componentGang), apis.WorkloadSpec{
 			PodGroupTemplates: []apis.PodGroupTemplate{{
 				Name: gangTemplate, SchedulingPolicy: policy, SchedulingConstraints: constraints,
 				PriorityClassName: priority,
 			}},
 		}),
-		apis.New(apis.PodGroupBetaKind, meta(job, job.GangName(), componentGang), apis.PodGroupBeta{
-			WorkloadRef:      &apis.WorkloadRef{WorkloadName: job.GangName(), TemplateName: gangTemplate},
+		apis.New(apis.PodGroupBetaKind, meta(j, j.GangName(), componentGang), apis.PodGroupBeta{
+			WorkloadRef:      &apis.WorkloadRef{WorkloadName: j.GangName(), TemplateName: gangTemplate},
 			SchedulingPolicy: policy, SchedulingConstraints: constraints,
 			PriorityClassName: priority,
 		}),
 	}
 }
 
-func gangPolicy(job *schema.Job) apis.GroupPolicy {
-	return apis.GroupPolicy{Gang: &apis.GangPolicy{MinCount: gangSum(job, roles(job))}}
+func gangPolicy(j *job.Job) apis.GroupPolicy {
+	return apis.GroupPolicy{Gang: &apis.GangPolicy{MinCount: gangSum(j, roles(j))}}
 }

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // The scripts take every value from the environment, so that nothing of an author's is ever parsed by a shell. They
@@ -90,15 +90,15 @@ done
 
 // fetched is a volume with a dataset.
 type fetched struct {
-	*schema.Storage
+	*job.Storage
 	index int
 }
 
-func datasets(job *schema.Job) []fetched {
+func datasets(j *job.Job) []fetched {
 	var out []fetched
-	for i := range job.Spec.Storage {
-		if job.Spec.Storage[i].Dataset != nil {
-			out = append(out, fetched{&job.Spec.Storage[i], i})
+	for i := range j.Spec.Storage {
+		if j.Spec.Storage[i].Dataset != nil {
+			out = append(out, fetched{&j.Spec.Storage[i], i})
 		}
 	}
 	return out
@@ -147,58 +147,58 @@ func (f fetched) file() string {
 // argument.
 func literal(text string) string { return strings.ReplaceAll(text, "$$", "$$$$") }
 
-func prefetch(job *schema.Job) []runtime.Object {
+func prefetch(j *job.Job) []runtime.Object {
 	var out []runtime.Object
-	for _, f := range datasets(job) {
-		out = append(out, prefetchJob(job, f))
+	for _, f := range datasets(j) {
+		out = append(out, prefetchJob(j, f))
 	}
 	return out
 }
 
-func prefetchJob(job *schema.Job, f fetched) *batchv1.Job {
-	name := job.Metadata.Name + "-" + componentPrefetch + "-" + f.Name
-	template := prefetchTemplate(job, f)
+func prefetchJob(tj *job.Job, f fetched) *batchv1.Job {
+	name := tj.Metadata.Name + "-" + componentPrefetch + "-" + f.Name
+	template := prefetchTemplate(tj, f)
 	hash := contentHash(template, f.Name)
-	if job.Spec.HashedNames {
-		name = job.Metadata.Name + "-" + componentPrefetch + "-" + hash
+	if tj.Spec.HashedNames {
+		name = tj.Metadata.Name + "-" + componentPrefetch + "-" + hash
 	}
 	j := &batchv1.Job{
-		ObjectMeta: versionedMeta(job, name, componentPrefetch),
+		ObjectMeta: versionedMeta(tj, name, componentPrefetch),
 		Spec: batchv1.JobSpec{
 			BackoffLimit:            ptr[int32](6),
 			ActiveDeadlineSeconds:   ptr(seconds(f.Dataset.Deadline)),
-			TTLSecondsAfterFinished: expiry(job),
+			TTLSecondsAfterFinished: expiry(tj),
 			Template:                template,
 		},
 	}
-	if job.Spec.HashedNames {
+	if tj.Spec.HashedNames {
 		annotate(&j.ObjectMeta, names.ContentHash, hash)
 	}
-	maps.Copy(j.Labels, queueLabels(job)) // first in its queue, since it is made first, and no higher than the job
-	expect(job, &j.ObjectMeta, template.Spec)
+	maps.Copy(j.Labels, queueLabels(tj)) // first in its queue, since it is made first, and no higher than the job
+	expect(tj, &j.ObjectMeta, template.Spec)
 	return j
 }
 
-func prefetchTemplate(job *schema.Job, f fetched) corev1.PodTemplateSpec {
-	pod := podSpec(job, &job.Spec.Roles.Helper)
+func prefetchTemplate(j *job.Job, f fetched) corev1.PodTemplateSpec {
+	pod := podSpec(j, &j.Spec.Roles.Helper)
 	pod.RestartPolicy = corev1.RestartPolicyOnFailure // in the same pod, so that the partial download is at hand
-	pod.Volumes = []corev1.Volume{mountable(job, f.Storage), scratch("tmp", resource.MustParse("1Gi"))}
-	container := fetchContainer(job, f)
-	container.Name = schema.ContainerFetch
-	container.ImagePullPolicy = corev1.PullPolicy(job.Spec.ImagePullPolicy)
-	container.Resources = helping(job)
+	pod.Volumes = []corev1.Volume{mountable(j, f.Storage), scratch("tmp", resource.MustParse("1Gi"))}
+	container := fetchContainer(j, f)
+	container.Name = job.ContainerFetch
+	container.ImagePullPolicy = corev1.PullPolicy(j.Spec.ImagePullPolicy)
+	container.Resources = helping(j)
 	container.SecurityContext = containerSecurity(true)
 	container.VolumeMounts = []corev1.VolumeMount{
 		{Name: f.Name, MountPath: f.MountPath, SubPath: f.SubPath},
 		{Name: "tmp", MountPath: "/tmp"},
 	}
 	pod.Containers = []corev1.Container{container}
-	return patched(job, schema.RoleHelper,
-		corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(job, componentPrefetch)}, Spec: pod})
+	return patched(j, job.RoleHelper,
+		corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: podLabels(j, componentPrefetch)}, Spec: pod})
 }
 
 // fetchContainer is the program that fetches a dataset: that of its store.
-func fetchContainer(job *schema.Job, f fetched) corev1.Container {
+func fetchContainer(j *job.Job, f fetched) corev1.Container {
 	env := []corev1.EnvVar{
 		{Name: "DATASET_URL", Value: literal(f.Dataset.URL)},
 		{Name: "DATASET_SHA256", Value: f.Dataset.SHA256},
@@ -207,30 +207,30 @@ func fetchContainer(job *schema.Job, f fetched) corev1.Container {
 	marker := []corev1.EnvVar{{Name: "DATASET_MARKER", Value: f.marker()}, {Name: "HOME", Value: "/tmp"}}
 	switch {
 	case f.Dataset.FromS3():
-		return bucketContainer(job, f, append(env, marker...))
+		return bucketContainer(j, f, append(env, marker...))
 	case f.Dataset.FromHub():
-		return hubContainer(job, f, append(env, marker...))
+		return hubContainer(j, f, append(env, marker...))
 	}
 	return corev1.Container{
-		Image:   job.Spec.Images.Fetch,
+		Image:   j.Spec.Images.Fetch,
 		Command: []string{"sh", "-c", fetchScript},
 		Env: append(append(env,
 			corev1.EnvVar{Name: "DATASET_FORMAT", Value: f.format()},
 			corev1.EnvVar{Name: "DATASET_FILE", Value: literal(f.file())},
 			corev1.EnvVar{Name: "DATASET_STATE", Value: f.state()},
 			corev1.EnvVar{
-				Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".part"),
+				Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+"."+j.Metadata.Name+".part"),
 			},
 			corev1.EnvVar{
-				Name: "DATASET_DOWNLOAD", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".download"),
+				Name: "DATASET_DOWNLOAD", Value: path.Join(f.state(), f.key()+"."+j.Metadata.Name+".download"),
 			}), marker...),
 	}
 }
 
 // waitForDatasets holds a worker back until every dataset is there. Waves and hooks of a reconciler cannot do that: a
 // suspended job in a wave never ends it (argo-cd#10600).
-func waitForDatasets(job *schema.Job) *corev1.Container {
-	all := datasets(job)
+func waitForDatasets(j *job.Job) *corev1.Container {
+	all := datasets(j)
 	if len(all) == 0 {
 		return nil
 	}
@@ -247,11 +247,11 @@ func waitForDatasets(job *schema.Job) *corev1.Container {
 	}
 	return &corev1.Container{
 		Name:            "wait-for-dataset",
-		Image:           job.Spec.Images.Fetch,
-		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		Image:           j.Spec.Images.Fetch,
+		ImagePullPolicy: corev1.PullPolicy(j.Spec.ImagePullPolicy),
 		Command:         command,
 		Env:             []corev1.EnvVar{{Name: "WAIT_SECONDS", Value: strconv.FormatInt(wait, 10)}},
-		Resources:       small(job),
+		Resources:       small(j),
 		SecurityContext: containerSecurity(true),
 		VolumeMounts:    mounts,
 	}

@@ -5,7 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // As fetchScript, these take every value from the environment, and a marker says that the data is there. What was
@@ -67,7 +67,7 @@ print("done: %s" % root)
 )
 
 // keysOf are the keys of a dataset's Secret as variables of their names.
-func keysOf(d *schema.Dataset) (env []corev1.EnvVar) {
+func keysOf(d *job.Dataset) (env []corev1.EnvVar) {
 	if d.Secret == "" {
 		return nil
 	}
@@ -82,11 +82,11 @@ func keysOf(d *schema.Dataset) (env []corev1.EnvVar) {
 }
 
 // bucketContainer fetches from S3, or from a store with its API.
-func bucketContainer(job *schema.Job, f fetched, env []corev1.EnvVar) corev1.Container {
+func bucketContainer(j *job.Job, f fetched, env []corev1.EnvVar) corev1.Container {
 	env = append(env,
 		corev1.EnvVar{Name: "DATASET_STATE", Value: f.state()},
 		corev1.EnvVar{Name: "DATASET_FILE", Value: literal(f.file())},
-		corev1.EnvVar{Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+"."+job.Metadata.Name+".part")},
+		corev1.EnvVar{Name: "DATASET_PART", Value: path.Join(f.state(), f.key()+"."+j.Metadata.Name+".part")},
 	)
 	for _, v := range [][2]string{{"AWS_ENDPOINT_URL", f.Dataset.Endpoint}, {"AWS_REGION", f.Dataset.Region}} {
 		if v[1] != "" {
@@ -94,14 +94,14 @@ func bucketContainer(job *schema.Job, f fetched, env []corev1.EnvVar) corev1.Con
 		}
 	}
 	return corev1.Container{
-		Image: job.Spec.Images.AWS, Command: []string{"sh", "-c", bucketScript},
+		Image: j.Spec.Images.AWS, Command: []string{"sh", "-c", bucketScript},
 		Env: append(env, keysOf(f.Dataset)...),
 	}
 }
 
 // hubContainer fetches from the Hugging Face Hub by the training image, whose huggingface_hub knows its cache and its
 // mirrors by the same variables as the program does.
-func hubContainer(job *schema.Job, f fetched, env []corev1.EnvVar) corev1.Container {
+func hubContainer(j *job.Job, f fetched, env []corev1.EnvVar) corev1.Container {
 	kind, name, revision := f.Dataset.Repository()
 	env = append(env,
 		corev1.EnvVar{Name: "DATASET_KIND", Value: kind}, corev1.EnvVar{Name: "DATASET_REPOSITORY", Value: name},
@@ -111,7 +111,7 @@ func hubContainer(job *schema.Job, f fetched, env []corev1.EnvVar) corev1.Contai
 		env = append(env, corev1.EnvVar{Name: "DATASET_REVISION", Value: revision})
 	}
 	return corev1.Container{
-		Image: job.Spec.Image, Command: []string{"python3", "-c", hubScript},
+		Image: j.Spec.Image, Command: []string{"python3", "-c", hubScript},
 		Env: append(env, keysOf(f.Dataset)...),
 	}
 }

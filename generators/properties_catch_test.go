@@ -19,7 +19,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/manifest"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestPropertiesCatch breaks a valid bundle in one place at a time: each property must notice its own breakage.
@@ -122,16 +122,16 @@ func TestPropertiesCatch(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.property+"/"+c.what, func(t *testing.T) {
-			job := load(t, job("resources: {gpu: 1, cpu: 1, memory: 4Gi}", "rendezvous: {backend: etcd, store: etcd, "+
-				"etcd: {storage: {size: 8Gi}}}",
+			j := load(t, jobText("resources: {gpu: 1, cpu: 1, memory: 4Gi}",
+				"rendezvous: {backend: etcd, store: etcd, etcd: {storage: {size: 8Gi}}}",
 				"storage: [{mountPath: /data, nfs: {server: nfs, path: /x}, "+
 					"dataset: {url: 'http://example.org/a.zip'}}]"))
-			objs := objects(job)
-			if wrong := properties[c.property](job, objs); len(wrong) > 0 {
+			objs := objects(j)
+			if wrong := properties[c.property](j, objs); len(wrong) > 0 {
 				t.Fatalf("wrong before the damage: %q", wrong)
 			}
 			c.damage(objs)
-			if wrong := properties[c.property](job, objs); len(wrong) == 0 {
+			if wrong := properties[c.property](j, objs); len(wrong) == 0 {
 				t.Error("not noticed")
 			}
 		})
@@ -153,7 +153,7 @@ func scriptOf(objs []runtime.Object, script string) {
 
 // TestRoundTrip: the YAML holds the whole object, and a strict reader finds nothing in it that it does not know.
 func TestRoundTrip(t *testing.T) {
-	eachJob(t, func(t *testing.T, _ *schema.Job, objs []runtime.Object) {
+	eachJob(t, func(t *testing.T, _ *job.Job, objs []runtime.Object) {
 		for _, obj := range objs {
 			read, err := manifest.Read(id(t, obj), []byte(text(t, obj)))
 			if err != nil {
@@ -177,17 +177,17 @@ func TestRoundTrip(t *testing.T) {
 // TestDeterminism: equal input gives equal bytes, whether it was loaded once or twice.
 func TestDeterminism(t *testing.T) {
 	first := map[string]string{}
-	eachJob(t, func(t *testing.T, job *schema.Job, objs []runtime.Object) {
-		key := t.Name() + " " + job.Metadata.Name
+	eachJob(t, func(t *testing.T, j *job.Job, objs []runtime.Object) {
+		key := t.Name() + " " + j.Metadata.Name
 		first[key] = yamlOf(objs)
-		if again := yamlOf(objects(job)); again != first[key] {
+		if again := yamlOf(objects(j)); again != first[key] {
 			t.Errorf("another render differs (-first +now):\n%s", cmp.Diff(first[key], again))
 		}
 	})
 	for _, c := range fixtures(t) {
-		for _, job := range loadAll(t, c.sources...) {
-			key := t.Name() + "/" + c.name + " " + job.Metadata.Name
-			if again := yamlOf(objects(job)); again != first[key] {
+		for _, j := range loadAll(t, c.sources...) {
+			key := t.Name() + "/" + c.name + " " + j.Metadata.Name
+			if again := yamlOf(objects(j)); again != first[key] {
 				t.Errorf("%s: loaded again it differs (-first +now):\n%s", key, cmp.Diff(first[key], again))
 			}
 		}
@@ -199,7 +199,7 @@ var placeholder = regexp.MustCompile(`<[A-Z0-9_-]{2,}>`)
 // TestText looks at the YAML as a cluster's parser does: maps of metadata hold strings alone, and nothing is left for
 // a person or for Flux to fill in.
 func TestText(t *testing.T) {
-	eachJob(t, func(t *testing.T, _ *schema.Job, objs []runtime.Object) {
+	eachJob(t, func(t *testing.T, _ *job.Job, objs []runtime.Object) {
 		for _, obj := range objs {
 			text := text(t, obj)
 			if m := placeholder.FindString(text); m != "" {

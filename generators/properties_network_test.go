@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // openPorts: the NetworkPolicies that select a pod admit somebody to each of its ports, and everybody to one called
 // metrics, which is for who watches the cluster, unless the author says who that is. The kubelet's probes pass in any
 // case.
-func openPorts(job *schema.Job, objs []runtime.Object) (wrong []string) {
+func openPorts(j *job.Job, objs []runtime.Object) (wrong []string) {
 	policies := all[*networkingv1.NetworkPolicy](objs)
 	for _, p := range pods(objs) {
 		var rules []networkingv1.NetworkPolicyIngressRule
@@ -35,7 +35,7 @@ func openPorts(job *schema.Job, objs []runtime.Object) (wrong []string) {
 					continue
 				}
 				somebody, everybody := admitted(rules, port.ContainerPort)
-				named := job != nil && slices.ContainsFunc(job.Spec.Network.AllowFrom, func(p schema.Peer) bool {
+				named := j != nil && slices.ContainsFunc(j.Spec.Network.AllowFrom, func(p job.Peer) bool {
 					return slices.Contains(p.Ports, port.ContainerPort)
 				})
 				if !somebody || port.Name == "metrics" && !everybody && !named {

@@ -7,16 +7,16 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // role is whose pod it is; the label has a name of its own for some.
 func (p pod) role() string {
 	switch component := p.labels["app.kubernetes.io/component"]; component {
 	case "prefetch", "keygen":
-		return schema.RoleHelper
+		return job.RoleHelper
 	case "rendezvous":
-		return schema.RoleCompanion
+		return job.RoleCompanion
 	default:
 		return component
 	}
@@ -24,16 +24,16 @@ func (p pod) role() string {
 
 // saysOtherwise says whether an author wants requests of a container that are not its limits, or none. None of local
 // disk is the default. Init containers of tegen's ask for nothing that workers do not.
-func saysOtherwise(job *schema.Job, p pod, container string) bool {
+func saysOtherwise(j *job.Job, p pod, container string) bool {
 	role := p.role()
 	if slices.ContainsFunc(p.spec.InitContainers, func(c corev1.Container) bool { return c.Name == container }) {
-		role = schema.RoleWorker
+		role = job.RoleWorker
 	}
-	c := job.Spec.Role(role).Resources
+	c := j.Spec.Role(role).Resources
 	return c.CPU.None || c.Memory.None || differs(c.Requests) || differs(c.Limits)
 }
 
-func differs(a *schema.Amounts) bool {
+func differs(a *job.Amounts) bool {
 	return a != nil && (!a.CPU.IsZero() || !a.Memory.IsZero() || !a.EphemeralStorage.IsZero())
 }
 
@@ -51,13 +51,13 @@ func TestLenience(t *testing.T) {
 			func(c *corev1.Container) { delete(c.Resources.Limits, corev1.ResourceCPU) },
 		},
 	} {
-		job := load(t, job(etcd, c.says))
-		objs := objects(job)
-		if wrong := properties[c.property](job, objs); len(wrong) > 0 {
+		j := load(t, jobText(etcd, c.says))
+		objs := objects(j)
+		if wrong := properties[c.property](j, objs); len(wrong) > 0 {
 			t.Fatalf("%s: wrong before the damage: %q", c.says, wrong)
 		}
 		c.damage(&all[*appsv1.StatefulSet](objs)[0].Spec.Template.Spec.Containers[0])
-		if wrong := properties[c.property](job, objs); len(wrong) == 0 {
+		if wrong := properties[c.property](j, objs); len(wrong) == 0 {
 			t.Errorf("%s: what is wrong with the etcd is not noticed", c.says)
 		}
 	}

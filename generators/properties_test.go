@@ -23,11 +23,12 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // properties hold for whatever any job renders to. Each returns what is wrong, so that TestPropertiesCatch can show
 // that it is able to.
-var properties = map[string]func(job *schema.Job, objs []runtime.Object) []string{
+var properties = map[string]func(j *job.Job, objs []runtime.Object) []string{
 	"names":       dnsNames,
 	"namespaces":  namespaces,
 	"kept":        keptData,
@@ -47,16 +48,16 @@ var properties = map[string]func(job *schema.Job, objs []runtime.Object) []strin
 }
 
 func TestProperties(t *testing.T) {
-	eachJob(t, func(t *testing.T, job *schema.Job, objs []runtime.Object) {
+	eachJob(t, func(t *testing.T, j *job.Job, objs []runtime.Object) {
 		for name, check := range properties {
-			for _, wrong := range check(job, objs) {
-				t.Errorf("%s: %s: %s", job.Metadata.Name, name, wrong)
+			for _, wrong := range check(j, objs) {
+				t.Errorf("%s: %s: %s", j.Metadata.Name, name, wrong)
 			}
 		}
 	})
 }
 
-func dnsNames(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func dnsNames(_ *job.Job, objs []runtime.Object) (wrong []string) {
 	bad := func(what, name string, msgs []string) {
 		for _, m := range msgs {
 			wrong = append(wrong, fmt.Sprintf("%s %q: %s", what, name, m))
@@ -146,18 +147,18 @@ func dnsNames(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	return wrong
 }
 
-func namespaces(job *schema.Job, objs []runtime.Object) (wrong []string) {
+func namespaces(j *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, obj := range objs {
 		m := obj.(interface {
 			GetName() string
 			GetNamespace() string
 			GetLabels() map[string]string
 		})
-		want := job.Metadata.Namespace
+		want := j.Metadata.Namespace
 		switch obj.(type) {
 		case *corev1.Namespace, *corev1.PersistentVolume, *storagev1.StorageClass:
 			want = ""
-			if m.GetLabels()["tegen.dev/namespace"] != job.Metadata.Namespace {
+			if m.GetLabels()["tegen.dev/namespace"] != j.Metadata.Namespace {
 				wrong = append(wrong, fmt.Sprintf("%T %s does not say whose it is", obj, m.GetName()))
 			}
 		}
@@ -167,7 +168,7 @@ func namespaces(job *schema.Job, objs []runtime.Object) (wrong []string) {
 		}
 		l := m.GetLabels()
 		of := names.JobOf(func(key string) string { return l[key] })
-		if of != job.Metadata.Name || l["app.kubernetes.io/managed-by"] != "tegen" {
+		if of != j.Metadata.Name || l["app.kubernetes.io/managed-by"] != "tegen" {
 			wrong = append(wrong, fmt.Sprintf("%T %s lacks the job's labels: %v", obj, m.GetName(), l))
 		}
 	}
@@ -177,12 +178,12 @@ func namespaces(job *schema.Job, objs []runtime.Object) (wrong []string) {
 // keptData are those objects that stay when the job goes: the Namespace, and what volumes consist of, unless their
 // author says otherwise. They have what keeps reconcilers from pruning them, and not the label by which people delete a
 // job; all others have that label, and nothing that keeps them. The scheduler, which is of no job, has no such label.
-func keptData(job *schema.Job, objs []runtime.Object) (wrong []string) {
+func keptData(j *job.Job, objs []runtime.Object) (wrong []string) {
 	goes, claimOf := map[string]bool{}, map[string]string{}
-	if job != nil {
-		for i := range job.Spec.Storage {
-			v := &job.Spec.Storage[i]
-			goes[v.ClaimName(job)] = v.OnDelete == "delete"
+	if j != nil {
+		for i := range j.Spec.Storage {
+			v := &j.Spec.Storage[i]
+			goes[v.ClaimName(j)] = v.OnDelete == "delete"
 		}
 	}
 	for _, claim := range all[*corev1.PersistentVolumeClaim](objs) {
@@ -209,7 +210,7 @@ func keptData(job *schema.Job, objs []runtime.Object) (wrong []string) {
 		argo := slices.Contains(options, "Prune=false") && slices.Contains(options, "Delete=false") &&
 			m.GetAnnotations()["argocd.argoproj.io/compare-options"] == "IgnoreExtraneous"
 		flux := m.GetAnnotations()["kustomize.toolkit.fluxcd.io/prune"] == "disabled"
-		if data != want || argo != want || flux != want || selected != (job != nil && !want) {
+		if data != want || argo != want || flux != want || selected != (j != nil && !want) {
 			wrong = append(wrong, fmt.Sprintf("%T %s is kept: want %t, labels %v, annotations %v", obj, m.GetName(),
 				want, m.GetLabels(), m.GetAnnotations()))
 		}
@@ -218,7 +219,7 @@ func keptData(job *schema.Job, objs []runtime.Object) (wrong []string) {
 }
 
 // selectors holds every selector against the pods: each selects some, and never those of another component.
-func selectors(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func selectors(_ *job.Job, objs []runtime.Object) (wrong []string) {
 	selected := func(labels map[string]string) (from []string) {
 		for _, p := range pods(objs) {
 			if contains(p.labels, labels) {
@@ -261,7 +262,7 @@ func selectors(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 }
 
 // claimTemplates have what an API server would add to them: Argo CD would find them changed after each sync.
-func claimTemplates(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func claimTemplates(_ *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, set := range all[*appsv1.StatefulSet](objs) {
 		for _, claim := range set.Spec.VolumeClaimTemplates {
 			if claim.APIVersion != "v1" || claim.Kind != "PersistentVolumeClaim" {
@@ -282,7 +283,7 @@ func contains(labels, want map[string]string) bool {
 	return true
 }
 
-func references(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func references(_ *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, b := range refs.Check(objs) {
 		wrong = append(wrong, b.String())
 	}
@@ -292,17 +293,17 @@ func references(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 // restrictedPods is the restricted Pod Security Standard, rule by rule
 // (kubernetes.io/docs/concepts/security/pod-security-standards). The node's network is what an author asks for against
 // it. Rights that an author leaves to his image, or takes, are those of pods that run it.
-func restrictedPods(job *schema.Job, objs []runtime.Object) (wrong []string) {
-	sec := &job.Spec.Security
+func restrictedPods(j *job.Job, objs []runtime.Object) (wrong []string) {
+	sec := &j.Spec.Security
 	for _, p := range pods(objs) {
-		if schema.Trains(p.role()) && (!sec.Restricted || sec.RunAsUser.Number == nil) {
+		if job.Trains(p.role()) && (!sec.Restricted || sec.RunAsUser.Number == nil) {
 			continue
 		}
 		for _, w := range restricted(p.spec) {
-			if job.Spec.Network.Host && (strings.Contains(w, "its host") || strings.Contains(w, "host port")) {
+			if j.Spec.Network.Host && (strings.Contains(w, "its host") || strings.Contains(w, "host port")) {
 				continue
 			}
-			if fabricNeeds(job, p, w) {
+			if fabricNeeds(j, p, w) {
 				continue
 			}
 			wrong = append(wrong, p.from+": "+w)
@@ -312,9 +313,9 @@ func restrictedPods(job *schema.Job, objs []runtime.Object) (wrong []string) {
 }
 
 // fabricNeeds says whether a worker does against the standard what its fabric cannot do without.
-func fabricNeeds(job *schema.Job, p pod, wrong string) bool {
-	f := job.Fabric()
-	return f != nil && p.role() == schema.RoleWorker &&
+func fabricNeeds(j *job.Job, p pod, wrong string) bool {
+	f := j.Fabric()
+	return f != nil && p.role() == job.RoleWorker &&
 		(f.LocksMemory() && strings.HasSuffix(wrong, "IPC_LOCK") || strings.Contains(wrong, "volume fabric-"))
 }
 
@@ -395,7 +396,7 @@ func restricted(p corev1.PodSpec) (wrong []string) {
 // tegens are the containers that tegen makes; an author's podTemplate may bring others.
 var tegens = func() []string {
 	names := []string{
-		schema.ContainerFetch, schema.ContainerGenerate, schema.ContainerStore,
+		job.ContainerFetch, job.ContainerGenerate, job.ContainerStore,
 		"install-launcher", "wait-for-dataset", "fetch-script",
 	}
 	for _, role := range schema.RoleNames() {
@@ -406,12 +407,12 @@ var tegens = func() []string {
 
 // limits: a container's requests equal its limits, unless its author says otherwise of its role. It may have neither
 // of local disk.
-func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
+func limits(j *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			// An installation has no job.
-			tegens := slices.Contains(tegens, c.Name) || job != nil && job.Spec.Group(c.Name) != nil
-			if !tegens || job != nil && saysOtherwise(job, p, c.Name) {
+			tegens := slices.Contains(tegens, c.Name) || j != nil && j.Spec.Group(c.Name) != nil
+			if !tegens || j != nil && saysOtherwise(j, p, c.Name) {
 				continue
 			}
 			for _, name := range []corev1.ResourceName{
@@ -435,7 +436,7 @@ func limits(job *schema.Job, objs []runtime.Object) (wrong []string) {
 
 // helpersAsLittle: a pod asks for what its greediest init container does, so tegen's own ask for no more CPU than what
 // they prepare.
-func helpersAsLittle(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func helpersAsLittle(_ *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		var most resource.Quantity
 		for _, c := range p.spec.Containers {
@@ -452,21 +453,21 @@ func helpersAsLittle(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 }
 
 // acceleratorLimits: an extended resource is an integer under limits alone, and only workers hold one.
-func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) {
+func acceleratorLimits(j *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			for name := range c.Resources.Requests {
 				// Whose master reads it there.
-				if strings.Contains(string(name), "/") && job.Spec.Framework != schema.FrameworkDLRover {
+				if strings.Contains(string(name), "/") && j.Spec.Framework != job.FrameworkDLRover {
 					wrong = append(wrong, fmt.Sprintf("%s: container %s requests %s", p.from, c.Name, name))
 				}
 			}
 			trains := slices.Contains(trainers, c.Name) && p.labels["app.kubernetes.io/component"] == "worker"
-			accelerator, count := corev1.ResourceName(job.Spec.Resources.GPUResource), job.Spec.Resources.GPU
-			if job.Spec.Resources.DeviceClass != "" {
+			accelerator, count := corev1.ResourceName(j.Spec.Resources.GPUResource), j.Spec.Resources.GPU
+			if j.Spec.Resources.DeviceClass != "" {
 				count = 0 // a claim has them
 			}
-			if g := job.Spec.Group(c.Name); g != nil {
+			if g := j.Spec.Group(c.Name); g != nil {
 				trains, accelerator, count = true, corev1.ResourceName(g.Resources.GPUResource), g.Resources.GPU
 			}
 			for name, q := range c.Resources.Limits {
@@ -484,7 +485,7 @@ func acceleratorLimits(job *schema.Job, objs []runtime.Object) (wrong []string) 
 	return wrong
 }
 
-func images(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func images(_ *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			name := c.Image[strings.LastIndex(c.Image, "/")+1:]
@@ -498,7 +499,7 @@ func images(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 }
 
 // secrets: tegen handles names of Secrets, never their content.
-func secrets(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func secrets(_ *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, obj := range objs {
 		if s, ok := obj.(*corev1.Secret); ok && len(s.Data)+len(s.StringData) > 0 {
 			wrong = append(wrong, "renders Secret "+s.Name)
@@ -507,8 +508,8 @@ func secrets(_ *schema.Job, objs []runtime.Object) (wrong []string) {
 	return wrong
 }
 
-func sharedMemory(job *schema.Job, objs []runtime.Object) (wrong []string) {
-	if job != nil && job.Spec.Resources.Shm.None {
+func sharedMemory(tj *job.Job, objs []runtime.Object) (wrong []string) {
+	if tj != nil && tj.Spec.Resources.Shm.None {
 		return nil
 	}
 	for _, p := range pods(objs) {
@@ -536,11 +537,11 @@ func sharedMemory(job *schema.Job, objs []runtime.Object) (wrong []string) {
 
 // shellScripts hold nothing that another program than the shell would read first: ${ is Flux's, $( followed by a name
 // and $$ are the kubelet's.
-func shellScripts(job *schema.Job, objs []runtime.Object) (wrong []string) {
+func shellScripts(j *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			if len(c.Command) < 3 || c.Command[1] != "-c" || !slices.Contains(tegens, c.Name) ||
-				slices.Contains(job.Spec.Command, c.Command[2]) {
+				slices.Contains(j.Spec.Command, c.Command[2]) {
 				continue
 			}
 			script := c.Command[2]
@@ -573,7 +574,7 @@ func foreignSyntax(what, script string) (wrong []string) {
 var reference = regexp.MustCompile(`\$\(([A-Za-z_][A-Za-z0-9_.-]*)\)`)
 
 // environmentOrder: the kubelet replaces $(NAME) in a value only where NAME stands before it.
-func environmentOrder(_ *schema.Job, objs []runtime.Object) (wrong []string) {
+func environmentOrder(_ *job.Job, objs []runtime.Object) (wrong []string) {
 	for _, p := range pods(objs) {
 		for _, c := range p.containers() {
 			set := map[string]bool{}

@@ -8,59 +8,59 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Roles beside the workers of jobs that train with ps-lite, as MXNet and BytePS do.
 const (
-	componentScheduler = schema.RoleScheduler // counts the others and gives each their addresses; there is one
-	componentServer    = schema.RoleServer    // holds a share of the parameters
+	componentScheduler = job.RoleScheduler // counts the others and gives each their addresses; there is one
+	componentServer    = job.RoleServer    // holds a share of the parameters
 )
 
 // psRoles are the roles of ps-lite, or a worker alone.
-func psRoles(job *schema.Job) []role {
-	if !job.Spec.ParameterServers() {
-		return workersOnly(job)
+func psRoles(j *job.Job) []role {
+	if !j.Spec.ParameterServers() {
+		return workersOnly(j)
 	}
-	servers := job.Spec.Servers.Replicas
-	return append([]role{{componentScheduler, 1, 1}, {componentServer, servers, servers}}, workersOnly(job)...)
+	servers := j.Spec.Servers.Replicas
+	return append([]role{{componentScheduler, 1, 1}, {componentServer, servers, servers}}, workersOnly(j)...)
 }
 
 // psJobs are an Indexed Job for each role, or that of a worker alone. With ps-lite the first failure ends a role's Job:
 // neither do the others turn to a new scheduler, nor does a new server have the weights of the lost one, and a new
 // worker hangs, since the scheduler does not answer more nodes than DMLC_NUM_WORKER says (dmlc/ps-lite, src/van.cc). A
 // failed Job says so, a replaced pod would not. What runs of the other roles then waits in vain until failure.deadline.
-func psJobs(job *schema.Job) []runtime.Object {
-	return objects(hashedAll(job, func(suffix string) (jobs []*batchv1.Job) {
-		if !job.Spec.ParameterServers() {
-			return []*batchv1.Job{workerJob(job, workerName(job)+suffix,
-				workerTemplate(job, psPodSpec(job, componentWorker)))}
+func psJobs(j *job.Job) []runtime.Object {
+	return objects(hashedAll(j, func(suffix string) (jobs []*batchv1.Job) {
+		if !j.Spec.ParameterServers() {
+			return []*batchv1.Job{workerJob(j, workerName(j)+suffix,
+				workerTemplate(j, psPodSpec(j, componentWorker)))}
 		}
-		service := roleName(job, componentScheduler)
-		root := inService(job, service+suffix+"-0", service)
-		for _, r := range psRoles(job) {
-			spec := psPodSpec(job, r.component)
-			spec.env = append(psEnv(job, r.component, root), spec.env...)
+		service := roleName(j, componentScheduler)
+		root := inService(j, service+suffix+"-0", service)
+		for _, r := range psRoles(j) {
+			spec := psPodSpec(j, r.component)
+			spec.env = append(psEnv(j, r.component, root), spec.env...)
 			if r.component == componentScheduler {
 				spec.ports = []corev1.ContainerPort{{
-					Name: "ps-root", ContainerPort: job.Spec.Servers.Port,
+					Name: "ps-root", ContainerPort: j.Spec.Servers.Port,
 					Protocol: corev1.ProtocolTCP,
 				}}
 			}
-			jobs = append(jobs, indexedJob(job, roleName(job, r.component)+suffix, r, workerTemplate(job, spec)))
+			jobs = append(jobs, indexedJob(j, roleName(j, r.component)+suffix, r, workerTemplate(j, spec)))
 		}
 		return jobs
 	})...)
 }
 
 // psEnv makes a process a node of ps-lite (dmlc/ps-lite, docs/env.md); root is the scheduler's name.
-func psEnv(job *schema.Job, component, root string) []corev1.EnvVar {
+func psEnv(j *job.Job, component, root string) []corev1.EnvVar {
 	env := []corev1.EnvVar{
 		{Name: "DMLC_ROLE", Value: component},
 		{Name: "DMLC_PS_ROOT_URI", Value: root},
-		{Name: "DMLC_PS_ROOT_PORT", Value: strconv.Itoa(int(job.Spec.Servers.Port))},
-		{Name: "DMLC_NUM_SERVER", Value: strconv.Itoa(int(job.Spec.Servers.Replicas))},
-		{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(int(job.Spec.Workers.Replicas))},
+		{Name: "DMLC_PS_ROOT_PORT", Value: strconv.Itoa(int(j.Spec.Servers.Port))},
+		{Name: "DMLC_NUM_SERVER", Value: strconv.Itoa(int(j.Spec.Servers.Replicas))},
+		{Name: "DMLC_NUM_WORKER", Value: strconv.Itoa(int(j.Spec.Workers.Replicas))},
 		// The scheduler binds to 0.0.0.0, not to its name (src/zmq_van.h; apache/mxnet#9430).
 		{Name: "DMLC_USE_KUBERNETES", Value: "1"},
 	}
@@ -72,14 +72,14 @@ func psEnv(job *schema.Job, component, root string) []corev1.EnvVar {
 
 // psPodSpec is a pod of a role without the variables that make it a node of ps-lite. Servers and the scheduler run the
 // workers' script, which its DMLC_ROLE turns into one, on the workers' volumes.
-func psPodSpec(job *schema.Job, component string) rolePodSpec {
-	spec := workerPodSpec(job)
-	spec.command, spec.args = program(job)
+func psPodSpec(j *job.Job, component string) rolePodSpec {
+	spec := workerPodSpec(j)
+	spec.command, spec.args = program(j)
 	if component != componentWorker {
-		spec = podSpecOf(job, component)
-		spec.command, spec.args = serverProgram(job)
+		spec = podSpecOf(j, component)
+		spec.command, spec.args = serverProgram(j)
 	}
-	if i := job.Spec.Network.Interface; i != "" && job.Spec.ParameterServers() {
+	if i := j.Spec.Network.Interface; i != "" && j.Spec.ParameterServers() {
 		spec.env = []corev1.EnvVar{{Name: "DMLC_INTERFACE", Value: i}}
 	}
 	return spec
@@ -87,33 +87,33 @@ func psPodSpec(job *schema.Job, component string) rolePodSpec {
 
 // serverProgram is their command or entrypoint, or the workers' command with arguments of their own; bpslaunch alone
 // makes a server of BytePS.
-func serverProgram(job *schema.Job) (command, args []string) {
-	s := &job.Spec.Servers
+func serverProgram(j *job.Job) (command, args []string) {
+	s := &j.Spec.Servers
 	switch {
 	case len(s.Command) > 0 || s.Entrypoint:
 		return s.Command, s.Args
-	case job.Spec.BytePS():
-		return []string{schema.BPSLaunch}, nil
+	case j.Spec.BytePS():
+		return []string{job.BPSLaunch}, nil
 	case len(s.Args) == 0:
-		return program(job)
+		return program(j)
 	}
-	own := *job
+	own := *j
 	own.Spec.Args = s.Args
 	return program(&own)
 }
 
 // roleServices give the pods of each role their names.
-func roleServices(job *schema.Job) (out []runtime.Object) {
-	for _, r := range roles(job) {
+func roleServices(j *job.Job) (out []runtime.Object) {
+	for _, r := range roles(j) {
 		var ports []corev1.ServicePort
 		if r.component == componentScheduler {
-			ports = []corev1.ServicePort{port("ps-root", job.Spec.Servers.Port)}
+			ports = []corev1.ServicePort{port("ps-root", j.Spec.Servers.Port)}
 		}
-		out = append(out, headless(job, roleName(job, r.component), r.component, selector(job, r.component), ports...))
+		out = append(out, headless(j, roleName(j, r.component), r.component, selector(j, r.component), ports...))
 	}
 	return out
 }
 
-func isRoleService(job *schema.Job, name string) bool {
-	return slices.ContainsFunc(roles(job), func(r role) bool { return name == roleName(job, r.component) })
+func isRoleService(j *job.Job, name string) bool {
+	return slices.ContainsFunc(roles(j), func(r role) bool { return name == roleName(j, r.component) })
 }

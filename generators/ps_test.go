@@ -20,7 +20,8 @@ var psRoles = []string{"scheduler", "server", "worker"}
 // whose name resolves before it is ready.
 func TestParameterServers(t *testing.T) {
 	for _, hashed := range []bool{false, true} {
-		objs := objects(load(t, job("framework: mxnet", "workers: {replicas: 4}", "servers: {replicas: 2, port: 9100}",
+		objs := objects(load(t, jobText("framework: mxnet", "workers: {replicas: 4}",
+			"servers: {replicas: 2, port: 9100}",
 			"resources: {gpu: 1, cpu: 1, memory: 4Gi}", fmt.Sprintf("hashedNames: %t", hashed))))
 		jobs := all[*batchv1.Job](objs)
 		if len(jobs) != 3 {
@@ -67,7 +68,7 @@ func TestParameterServers(t *testing.T) {
 func TestParameterServersTogether(t *testing.T) {
 	names := func(spec ...string) (out []string) {
 		for _, j := range all[*batchv1.Job](objects(load(t,
-			job(append(spec, "framework: mxnet", "hashedNames: true")...)), "worker")) {
+			jobText(append(spec, "framework: mxnet", "hashedNames: true")...)), "worker")) {
 			if !strings.HasSuffix(j.Name, j.Annotations["tegen.dev/content-hash"]) {
 				t.Errorf("%s has the hash %s", j.Name, j.Annotations["tegen.dev/content-hash"])
 			}
@@ -97,7 +98,7 @@ func TestSuspendRoles(t *testing.T) {
 	} {
 		render := func(suspend bool) []string {
 			at := func(s bool) string {
-				return job("framework: mxnet", "target: "+target, fmt.Sprintf("suspend: %t", s))
+				return jobText("framework: mxnet", "target: "+target, fmt.Sprintf("suspend: %t", s))
 			}
 			return changed(t, objects(load(t, at(suspend))), objects(load(t, at(!suspend))))
 		}
@@ -140,7 +141,8 @@ func TestServerProgram(t *testing.T) {
 			"example.org/train:1.0",
 		},
 	} {
-		for _, p := range pods(objects(load(t, job("framework: mxnet", "args: [--epochs=1]", c.spec)), "worker"))[:2] {
+		for _, p := range pods(objects(load(t, jobText("framework: mxnet", "args: [--epochs=1]", c.spec)),
+			"worker"))[:2] {
 			got := p.spec.Containers[0]
 			if !slices.Equal(got.Command, c.command) || !slices.Equal(got.Args, c.args) || got.Image != c.image {
 				t.Errorf("%s: %s runs %q %q of %s", c.spec, p.from, got.Command, got.Args, got.Image)

@@ -30,7 +30,7 @@ func TestClosedJobsReachThemselves(t *testing.T) {
 		"groups of Volcano's":  {[]string{"target: vcjob", "groups: [{name: data, command: [d]}]"}, 29400},
 		"sidecars and metrics": {[]string{"framework: mpi", "sidecars: [{name: s, image: \"s:1\"}]"}, 12345},
 	} {
-		objs := objects(load(t, job(append(c.spec, "workers: {replicas: 2}", "network: {egress: closed}")...)))
+		objs := objects(load(t, jobText(append(c.spec, "workers: {replicas: 2}", "network: {egress: closed}")...)))
 		policies := all[*networkingv1.NetworkPolicy](objs)
 		members := slices.DeleteFunc(pods(objs), func(p pod) bool { return p.role() == "helper" })
 		if len(members) == 0 {

@@ -11,31 +11,31 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Where the members' and the workers' certificates are mounted.
 const tlsDir = "/tegen/tls"
 
 // c10dPort is where worker 0 serves the store.
-func c10dPort(job *schema.Job) int32 {
-	if p := job.Spec.Rendezvous.Port; p != 0 {
+func c10dPort(j *job.Job) int32 {
+	if p := j.Spec.Rendezvous.Port; p != 0 {
 		return p
 	}
 	return names.C10dPort
 }
 
 // torchWorker is a worker of torchelastic; first is the address of the first worker.
-func torchWorker(job *schema.Job, first string) rolePodSpec {
-	spec := workerPodSpec(job)
-	spec.command, spec.args = program(job)
-	if job.Spec.Unlaunched() {
+func torchWorker(j *job.Job, first string) rolePodSpec {
+	spec := workerPodSpec(j)
+	spec.command, spec.args = program(j)
+	if j.Spec.Unlaunched() {
 		return spec
 	}
-	spec.env = rendezvousEnv(job, first)
-	if job.Spec.Rendezvous.Store == schema.StoreWorker {
+	spec.env = rendezvousEnv(j, first)
+	if j.Spec.Rendezvous.Store == job.StoreWorker {
 		spec.ports = []corev1.ContainerPort{{
-			Name: "rendezvous", ContainerPort: c10dPort(job),
+			Name: "rendezvous", ContainerPort: c10dPort(j),
 			Protocol: corev1.ProtocolTCP,
 		}}
 	}
@@ -43,51 +43,51 @@ func torchWorker(job *schema.Job, first string) rolePodSpec {
 }
 
 // endpoint is what every worker dials, host:port; first is the address of the first worker.
-func endpoint(job *schema.Job, first string) string {
-	z := &job.Spec.Rendezvous
+func endpoint(j *job.Job, first string) string {
+	z := &j.Spec.Rendezvous
 	switch z.Store {
-	case schema.StoreExternal:
+	case job.StoreExternal:
 		return z.Endpoint
-	case schema.StoreEtcd:
-		return fmt.Sprintf("%s:%d", etcdName(job), etcdPort(job))
-	case schema.StoreCompanion:
-		return fmt.Sprintf("%s:%d", companionName(job), companionPort(job))
+	case job.StoreEtcd:
+		return fmt.Sprintf("%s:%d", etcdName(j), etcdPort(j))
+	case job.StoreCompanion:
+		return fmt.Sprintf("%s:%d", companionName(j), companionPort(j))
 	}
-	return fmt.Sprintf("%s:%d", first, c10dPort(job))
+	return fmt.Sprintf("%s:%d", first, c10dPort(j))
 }
 
 // inService is the full name of one pod behind a headless Service: never the Service's, which is every pod's. It is the
 // name that torch compares with the canonical name of its own host (torch/distributed/elastic/rendezvous/utils.py).
-func inService(job *schema.Job, host, service string) string {
-	return fmt.Sprintf("%s.%s.%s.svc.%s", host, service, job.Metadata.Namespace, job.Spec.Network.ClusterDomain)
+func inService(j *job.Job, host, service string) string {
+	return fmt.Sprintf("%s.%s.%s.svc.%s", host, service, j.Metadata.Namespace, j.Spec.Network.ClusterDomain)
 }
 
 // fixedRun names the run of pods that carry nothing which is new with each run.
-func fixedRun(job *schema.Job) string {
-	s, w := &job.Spec, job.Spec.Workers
+func fixedRun(j *job.Job) string {
+	s, w := &j.Spec, j.Spec.Workers
 	switch {
 	case s.Rendezvous.ID != "":
 		return s.Rendezvous.ID
-	case s.Rendezvous.Store == schema.StoreEtcd, s.Rendezvous.Store == schema.StoreExternal,
+	case s.Rendezvous.Store == job.StoreEtcd, s.Rendezvous.Store == job.StoreExternal,
 		s.Rendezvous.Companion.Etcd != nil, s.Proxied():
 		// That store remembers what has ended: a changed job is another run, but one worker more or a start is not.
 		parts := []any{
-			s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(job), s.Resources, w.Min, w.Max,
+			s.Image, s.Command, s.Args, s.Env, s.Script, meetingOf(j), s.Resources, w.Min, w.Max,
 			w.Processes,
 		}
 		if len(s.EnvFrom) > 0 { // younger than the hash
 			parts = append(parts, s.EnvFrom)
 		}
-		return job.Metadata.Namespace + "-" + job.Metadata.Name + "-" + contentHash(parts...)
+		return j.Metadata.Namespace + "-" + j.Metadata.Name + "-" + contentHash(parts...)
 	}
-	return job.Metadata.Name
+	return j.Metadata.Name
 }
 
 // meetingOf is the rendezvous without what is not used: its hash stays what it was before there were such fields.
-func meetingOf(job *schema.Job) schema.Rendezvous {
-	z := job.Spec.Rendezvous
-	if z.Store != schema.StoreCompanion {
-		z.Companion = schema.Companion{}
+func meetingOf(j *job.Job) job.Rendezvous {
+	z := j.Spec.Rendezvous
+	if z.Store != job.StoreCompanion {
+		z.Companion = job.Companion{}
 	}
 	if z.KeepsAliveByDefault() {
 		z.KeepAlive, z.KeepAliveAttempts = metav1.Duration{}, 0
@@ -97,13 +97,13 @@ func meetingOf(job *schema.Job) schema.Rendezvous {
 
 // runEnv names the run. Where pods carry the uid of what made them, a job that is created again never meets the closed
 // state of its predecessor, which etcd keeps for two hours; bare pods have nothing of the kind.
-func runEnv(job *schema.Job) []corev1.EnvVar {
-	id, run := job.Spec.Rendezvous.ID, targetOf(job).run
+func runEnv(j *job.Job) []corev1.EnvVar {
+	id, run := j.Spec.Rendezvous.ID, targetOf(j).run
 	if run == "" {
-		return []corev1.EnvVar{{Name: "PET_RDZV_ID", Value: fixedRun(job)}}
+		return []corev1.EnvVar{{Name: "PET_RDZV_ID", Value: fixedRun(j)}}
 	}
 	if id == "" {
-		id = job.Metadata.Name
+		id = j.Metadata.Name
 	}
 	return []corev1.EnvVar{
 		{Name: "TEGEN_RUN_UID", ValueFrom: &corev1.EnvVarSource{
@@ -115,8 +115,8 @@ func runEnv(job *schema.Job) []corev1.EnvVar {
 
 // ownStore keeps agents from sharing a store of theirs with the training processes, which hangs every second rendezvous
 // (seen with torch 2.6 and 2.14). c10d and etcd-v2 share it: they are one class; backend etcd never did.
-func ownStore(job *schema.Job) []corev1.EnvVar {
-	if !job.Spec.Rendezvous.Dynamic() {
+func ownStore(j *job.Job) []corev1.EnvVar {
+	if !j.Spec.Rendezvous.Dynamic() {
 		return nil
 	}
 	return []corev1.EnvVar{{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}}
@@ -124,35 +124,35 @@ func ownStore(job *schema.Job) []corev1.EnvVar {
 
 // rendezvousEnv is torchrun's configuration as its PET_ variables, and the tutorial's variables for images whose
 // entrypoint reads those (pytorch/elastic examples/kubernetes/native).
-func rendezvousEnv(job *schema.Job, first string) []corev1.EnvVar {
-	z, w := &job.Spec.Rendezvous, &job.Spec.Workers
-	env := runEnv(job)
+func rendezvousEnv(j *job.Job, first string) []corev1.EnvVar {
+	z, w := &j.Spec.Rendezvous, &j.Spec.Workers
+	env := runEnv(j)
 	add := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
 	add("PET_RDZV_BACKEND", z.Backend)
-	add("PET_RDZV_ENDPOINT", endpoint(job, first))
-	add("PET_RDZV_CONF", conf(job))
+	add("PET_RDZV_ENDPOINT", endpoint(j, first))
+	add("PET_RDZV_CONF", conf(j))
 	add("PET_NNODES", fmt.Sprintf("%d:%d", w.Min, w.Max))
 	add("PET_NPROC_PER_NODE", w.Processes.String())
 	add("PET_MAX_RESTARTS", strconv.Itoa(int(z.MaxRestarts)))
-	env = append(append(env, ownStore(job)...), sliceEnv(job)...)
-	if job.Spec.Launcher == schema.LauncherEntrypoint {
-		env = append(env, tutorialEnv(job, endpoint(job, first), runID(env))...)
+	env = append(append(env, ownStore(j)...), sliceEnv(j)...)
+	if j.Spec.Launcher == job.LauncherEntrypoint {
+		env = append(env, tutorialEnv(j, endpoint(j, first), runID(env))...)
 	}
 	return env
 }
 
 // tutorialEnv is what the entrypoints of the tutorial's images read.
-func tutorialEnv(job *schema.Job, endpoint, run string) (env []corev1.EnvVar) {
-	w := &job.Spec.Workers
+func tutorialEnv(j *job.Job, endpoint, run string) (env []corev1.EnvVar) {
+	w := &j.Spec.Workers
 	add := func(name, value string) { env = append(env, corev1.EnvVar{Name: name, Value: value}) }
 	add("RDZV_ENDPOINT", endpoint)
 	add("JOB_ID", run)
 	add("MIN_SIZE", strconv.Itoa(int(w.Min)))
 	add("MAX_SIZE", strconv.Itoa(int(w.Max)))
-	if !setsSize(job) {
+	if !setsSize(j) {
 		add("SIZE", strconv.Itoa(int(w.Max))) // not the replicas: one more worker must not change the others' pods
 	}
-	if clientSecret(job) != "" && !job.Spec.Proxied() {
+	if clientSecret(j) != "" && !j.Spec.Proxied() {
 		add("ETCD_PROTOCOL", "https")
 		add("ETCD_CACERT", tlsDir+"/ca.crt")
 		add("ETCD_CERT", tlsDir+"/tls.crt")
@@ -169,13 +169,13 @@ func runID(env []corev1.EnvVar) string {
 	return "$(PET_RDZV_ID)"
 }
 
-func setsSize(job *schema.Job) bool {
-	return slices.ContainsFunc(job.Spec.Env, func(e schema.Env) bool { return e.Name == "SIZE" })
+func setsSize(j *job.Job) bool {
+	return slices.ContainsFunc(j.Spec.Env, func(e job.Env) bool { return e.Name == "SIZE" })
 }
 
 // conf is the value of --rdzv-conf, keys sorted.
-func conf(job *schema.Job) string {
-	pairs := confPairs(job)
+func conf(j *job.Job) string {
+	pairs := confPairs(j)
 	out := make([]string, 0, len(pairs))
 	for _, k := range slices.Sorted(maps.Keys(pairs)) {
 		out = append(out, k+"="+pairs[k])
@@ -183,29 +183,29 @@ func conf(job *schema.Job) string {
 	return strings.Join(out, ",")
 }
 
-func confPairs(job *schema.Job) map[string]string {
-	z := &job.Spec.Rendezvous
+func confPairs(j *job.Job) map[string]string {
+	z := &j.Spec.Rendezvous
 	pairs := map[string]string{
 		"last_call_timeout": strconv.FormatInt(seconds(z.LastCall), 10),
 		"join_timeout":      strconv.FormatInt(seconds(z.JoinTimeout), 10),
 	}
-	if job.Spec.Framework == schema.FrameworkDLRover { // its master's names (dlrover/trainer/torch/elastic_run.py)
+	if j.Spec.Framework == job.FrameworkDLRover { // its master's names (dlrover/trainer/torch/elastic_run.py)
 		pairs["lastcall_timeout"] = pairs["last_call_timeout"]
 		delete(pairs, "last_call_timeout")
 	}
-	if z.Backend == schema.BackendEtcd {
+	if z.Backend == job.BackendEtcd {
 		delete(pairs, "join_timeout")
 		pairs["timeout"] = strconv.FormatInt(seconds(z.JoinTimeout), 10) // the legacy backend's name for it
 	}
-	if clientSecret(job) != "" && !job.Spec.Proxied() {
+	if clientSecret(j) != "" && !j.Spec.Proxied() {
 		ca, cert, key := "cacert", "cert", "key"
-		if z.Backend == schema.BackendEtcdV2 { // torch's second etcd backend names them anew
+		if z.Backend == job.BackendEtcdV2 { // torch's second etcd backend names them anew
 			ca, cert, key = "ca_cert", "ssl_cert", "ssl_cert_key"
 		}
 		pairs["protocol"] = "https"
 		pairs[ca], pairs[cert], pairs[key] = tlsDir+"/ca.crt", tlsDir+"/tls.crt", tlsDir+"/tls.key"
 	}
-	if z.Store == schema.StoreCompanion && z.Backend == schema.BackendC10d && !job.Spec.Proxied() {
+	if z.Store == job.StoreCompanion && z.Backend == job.BackendC10d && !j.Spec.Proxied() {
 		pairs["is_host"] = "0" // no worker may try to be the store itself
 	}
 	if z.Dynamic() && !z.KeepsAliveByDefault() { // torch's own need no words
@@ -215,7 +215,7 @@ func confPairs(job *schema.Job) map[string]string {
 	for key, value := range z.Conf {
 		pairs[key] = literal(value)
 	}
-	if job.Spec.Proxied() {
+	if j.Spec.Proxied() {
 		delete(pairs, "user") // the proxy's
 	}
 	return pairs
@@ -223,27 +223,27 @@ func confPairs(job *schema.Job) map[string]string {
 
 // clientVolume has the workers' certificate of that Secret. The image's own user reads it as one of the others, where
 // the pod has no group for its volumes.
-func clientVolume(job *schema.Job, secret string) corev1.Volume {
+func clientVolume(j *job.Job, secret string) corev1.Volume {
 	v := secretVolume("tls", secret)
-	if !mutualTLS(job) {
+	if !mutualTLS(j) {
 		return v
 	}
 	v.Secret.Items = []corev1.KeyToPath{
 		{Key: "ca.crt", Path: "ca.crt"}, {Key: "client.crt", Path: "tls.crt"}, {Key: "client.key", Path: "tls.key"},
 	}
-	if job.Spec.Security.FSGroup.Number == nil {
+	if j.Spec.Security.FSGroup.Number == nil {
 		v.Secret.DefaultMode = ptr[int32](0o444)
 	}
 	return v
 }
 
 // clientSecret is the Secret with the workers' certificate for the rendered store, "" without TLS.
-func clientSecret(job *schema.Job) string {
-	z := &job.Spec.Rendezvous
-	if mutualTLS(job) {
-		return certificateSecret(job)
+func clientSecret(j *job.Job) string {
+	z := &j.Spec.Rendezvous
+	if mutualTLS(j) {
+		return certificateSecret(j)
 	}
-	if z.Store != schema.StoreEtcd || z.Etcd.TLS == nil {
+	if z.Store != job.StoreEtcd || z.Etcd.TLS == nil {
 		return ""
 	}
 	if z.Etcd.TLS.ClientSecret != "" {

@@ -12,7 +12,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestRendezvousEnvironment checks the variables of each worker in all combinations that exist.
@@ -73,8 +73,8 @@ func TestRendezvousEnvironment(t *testing.T) {
 	}
 	for _, r := range rows {
 		t.Run(r.target+" "+r.rendezvous, func(t *testing.T) {
-			j := load(t, job("target: "+r.target, "rendezvous: "+r.rendezvous, "workers: {replicas: 2, min: 1, max: "+
-				"4, processes: auto}"))
+			j := load(t, jobText("target: "+r.target, "rendezvous: "+r.rendezvous,
+				"workers: {replicas: 2, min: 1, max: 4, processes: auto}"))
 			objs := objects(j)
 			got := env(t, worker(t, objs))
 			want := map[string]string{
@@ -111,7 +111,7 @@ func TestEntrypointEnvironment(t *testing.T) {
 	const tutorial = "image: torchelastic/examples:0.1.0rc1"
 	get := func(spec ...string) map[string]string {
 		t.Helper()
-		j := load(t, job(append(spec, tutorial, "launcher: entrypoint", "command: []", "args: [a]",
+		j := load(t, jobText(append(spec, tutorial, "launcher: entrypoint", "command: []", "args: [a]",
 			"workers: {replicas: 2, min: 1, max: 3}")...))
 		return env(t, worker(t, objects(j)))
 	}
@@ -147,7 +147,7 @@ func TestEntrypointEnvironment(t *testing.T) {
 			t.Errorf("without TLS %s is set", name)
 		}
 	}
-	torchrun := env(t, worker(t, objects(load(t, job()))))
+	torchrun := env(t, worker(t, objects(load(t, jobText()))))
 	for _, name := range []string{"RDZV_ENDPOINT", "JOB_ID", "MIN_SIZE", "MAX_SIZE", "SIZE"} {
 		if v, ok := torchrun[name]; ok {
 			t.Errorf("torchrun reads PET_ variables, yet %s is %q", name, v)
@@ -168,7 +168,7 @@ func TestRunID(t *testing.T) {
 		{"pods", []string{"target: pods"}, "resnet"},
 		{"pods with an id", []string{"target: pods", "rendezvous: {id: run-7}"}, "run-7"},
 	} {
-		got := env(t, worker(t, objects(load(t, job(c.spec...)))))
+		got := env(t, worker(t, objects(load(t, jobText(c.spec...)))))
 		if got["PET_RDZV_ID"] != c.id {
 			t.Errorf("%s: id %q, want %q", c.what, got["PET_RDZV_ID"], c.id)
 		}
@@ -182,7 +182,8 @@ func TestRunID(t *testing.T) {
 		named := func(more ...string) string {
 			return env(t, worker(t,
 				objects(load(t,
-					job(append(more, "target: pods", "rendezvous: {backend: etcd-v2, "+store+"}")...)))))["PET_RDZV_ID"]
+					jobText(append(more, "target: pods",
+						"rendezvous: {backend: etcd-v2, "+store+"}")...)))))["PET_RDZV_ID"]
 		}
 		id := named()
 		if !strings.HasPrefix(id, "ml-resnet-") || len(id) != len("ml-resnet-")+8 {
@@ -215,7 +216,7 @@ func TestEtcd(t *testing.T) {
 }
 
 func etcd(t *testing.T, backend string, members int, tls bool, port int) {
-	proxied := backend == schema.BackendC10d
+	proxied := backend == job.BackendC10d
 	spec := fmt.Sprintf("rendezvous: {backend: %s, store: etcd, proxy: %t", backend, proxied)
 	client := 2379
 	if port != 0 {
@@ -233,7 +234,7 @@ func etcd(t *testing.T, backend string, members int, tls bool, port int) {
 	} else if proxied { // for which certificates are made
 		scheme, secret = "https", "resnet-rendezvous-tls"
 	}
-	objs := objects(load(t, job(spec+"}}", rendezvousImage)))
+	objs := objects(load(t, jobText(spec+"}}", rendezvousImage)))
 	set := find[*appsv1.StatefulSet](t, objs, "resnet-etcd")
 	service := find[*corev1.Service](t, objs, "resnet-etcd")
 	peers := find[*corev1.Service](t, objs, "resnet-etcd-peer")
@@ -364,7 +365,7 @@ func portNumbers(ports []networkingv1.NetworkPolicyPort) (numbers []int) {
 
 // TestPolicies: workers reach workers on any port, since rank 0's store takes a random one; etcd hears only its own.
 func TestPolicies(t *testing.T) {
-	objs := objects(load(t, job("rendezvous: {backend: etcd, store: etcd}", "storage: [{mountPath: /d, dataset: "+
+	objs := objects(load(t, jobText("rendezvous: {backend: etcd, store: etcd}", "storage: [{mountPath: /d, dataset: "+
 		"{url: 'http://x.org/a.zip'}}]")))
 	if n := len(all[*networkingv1.NetworkPolicy](objs)); n != 3 {
 		t.Fatalf("%d policies, want 3", n)
@@ -386,7 +387,7 @@ func TestPolicies(t *testing.T) {
 		len(f.Egress) != 1 {
 		t.Errorf("fetching hears %+v and dials %+v, want nobody and everything", f.Ingress, f.Egress)
 	}
-	if n := len(all[*networkingv1.NetworkPolicy](objects(load(t, job("network: {policy: false}"))))); n != 0 {
+	if n := len(all[*networkingv1.NetworkPolicy](objects(load(t, jobText("network: {policy: false}"))))); n != 0 {
 		t.Errorf("%d policies where the job wants none", n)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestOtherRolesStayOffAccelerators: only workers have the workers' nodes, taints and runtime class.
@@ -27,7 +27,7 @@ func TestOtherRolesStayOffAccelerators(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			workers, others := 0, 0
-			for _, p := range pods(objects(load(t, job(append(spec, accelerators)...)))) {
+			for _, p := range pods(objects(load(t, jobText(append(spec, accelerators)...)))) {
 				accelerated := false
 				for _, c := range p.spec.Containers {
 					_, gpu := c.Resources.Limits["nvidia.com/gpu"]
@@ -60,7 +60,7 @@ func TestOtherRolesStayOffAccelerators(t *testing.T) {
 func TestStoresHaveThePriorityOfWorkers(t *testing.T) {
 	for _, spec := range []string{"rendezvous: {backend: etcd, store: etcd}", rendezvousImage +
 		"\nrendezvous: {store: companion}"} {
-		for _, p := range pods(objects(load(t, job(spec, "placement: {priorityClass: high}")))) {
+		for _, p := range pods(objects(load(t, jobText(spec, "placement: {priorityClass: high}")))) {
 			if p.spec.PriorityClassName != "high" {
 				t.Errorf("%s: %s has priority %q", spec, p.from, p.spec.PriorityClassName)
 			}
@@ -75,7 +75,7 @@ func TestNothingAsked(t *testing.T) {
 		"security: {runAsUser: image, restricted: false}", "gracePeriod: 0s", "ttlAfterFinished: none",
 		"storage: [{mountPath: /d, claim: c, dataset: {url: https://a.test/d.zip}}]",
 	}
-	for _, p := range pods(objects(load(t, job(spec...)), "worker")) {
+	for _, p := range pods(objects(load(t, jobText(spec...)), "worker")) {
 		if diff := cmp.Diff(&corev1.PodSecurityContext{}, p.spec.SecurityContext); diff != "" {
 			t.Errorf("security (-want +got):\n%s", diff)
 		}
@@ -87,7 +87,7 @@ func TestNothingAsked(t *testing.T) {
 				t.Errorf("%s asks for %v, limits %v", c.Name, c.Resources.Requests, c.Resources.Limits)
 			}
 		}
-		if home, set := env(t, worker(t, objects(load(t, job(spec...)))))["HOME"]; set {
+		if home, set := env(t, worker(t, objects(load(t, jobText(spec...)))))["HOME"]; set {
 			t.Errorf("the image's user has HOME %s", home)
 		}
 	}
@@ -99,7 +99,7 @@ func TestStoreData(t *testing.T) {
 		"cpu: 1": "3Gi", "ephemeralStorage: 5Gi": "5Gi", "limits: {ephemeralStorage: 4Gi}": "4Gi",
 		"ephemeralStorage: none": "3Gi",
 	} {
-		text := job("rendezvous: {backend: etcd, store: etcd}", "roles: {etcd: {resources: {"+says+"}}}")
+		text := jobText("rendezvous: {backend: etcd, store: etcd}", "roles: {etcd: {resources: {"+says+"}}}")
 		for _, p := range pods(objects(load(t, text), "etcd")) {
 			i := slices.IndexFunc(p.spec.Volumes, func(v corev1.Volume) bool { return v.Name == "data" })
 			limit := p.spec.Containers[0].Resources.Limits.StorageEphemeral()
@@ -113,7 +113,7 @@ func TestStoreData(t *testing.T) {
 
 // TestHelperNames: what the schema keeps for the pods that prepare a job is what their containers are called.
 func TestHelperNames(t *testing.T) {
-	text := job("framework: horovod", "storage: [{mountPath: /d, claim: c, dataset: {url: https://a.test/d.zip}}]")
+	text := jobText("framework: horovod", "storage: [{mountPath: /d, claim: c, dataset: {url: https://a.test/d.zip}}]")
 	var got []string
 	for _, p := range pods(objects(load(t, text), "prefetch", "ssh")) {
 		for _, c := range p.containers() {
@@ -121,7 +121,7 @@ func TestHelperNames(t *testing.T) {
 		}
 	}
 	slices.Sort(got)
-	if diff := cmp.Diff([]string{schema.ContainerFetch, schema.ContainerGenerate, schema.ContainerStore},
+	if diff := cmp.Diff([]string{job.ContainerFetch, job.ContainerGenerate, job.ContainerStore},
 		got); diff != "" {
 		t.Errorf("containers (-kept +rendered):\n%s", diff)
 	}

@@ -100,14 +100,14 @@ func volume(t *testing.T) string {
 // fetcher is the prefetch container of a job whose volume is a directory of this machine.
 func fetcher(t *testing.T, dir, dataset string) corev1.Container {
 	t.Helper()
-	objs := objects(load(t, job("storage: [{mountPath: "+dir+", claim: c, dataset: {"+dataset+"}}]")), "prefetch")
+	objs := objects(load(t, jobText("storage: [{mountPath: "+dir+", claim: c, dataset: {"+dataset+"}}]")), "prefetch")
 	return all[*batchv1.Job](objs)[0].Spec.Template.Spec.Containers[0]
 }
 
 // waiter is the container that holds workers back.
 func waiter(t *testing.T, dir, dataset string) corev1.Container {
 	t.Helper()
-	objs := objects(load(t, job("storage: [{mountPath: "+dir+", claim: c, dataset: {"+dataset+"}}]")), "worker")
+	objs := objects(load(t, jobText("storage: [{mountPath: "+dir+", claim: c, dataset: {"+dataset+"}}]")), "worker")
 	return all[*batchv1.Job](objs)[0].Spec.Template.Spec.InitContainers[0]
 }
 

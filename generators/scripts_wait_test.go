@@ -52,7 +52,7 @@ func TestWaitForAll(t *testing.T) {
 		"deadline: 1h}}, "+
 		"{name: b, mountPath: %s/b, claim: y, readOnly: true, dataset: {url: 'http://x.org/b.zip', deadline: 30m}}]",
 		dir, dir)
-	j := load(t, job(strings.Replace(volumes, ", readOnly: true", "", 1)))
+	j := load(t, jobText(strings.Replace(volumes, ", readOnly: true", "", 1)))
 	c := all[*batchv1.Job](objects(j, "worker"))[0].Spec.Template.Spec.InitContainers[0]
 	if got := variable(c, "WAIT_SECONDS"); got != "5400" {
 		t.Errorf("WAIT_SECONDS is %q, want 5400", got)

@@ -8,22 +8,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // sidecars are the author's containers beside the program of a worker. As init containers that start again they are
 // Kubernetes' own sidecars: a pod ends when its program has. They come last among these, so that datasets and scripts
 // are there, and nothing is held for them meanwhile.
-func sidecars(job *schema.Job, component string, mounts []corev1.VolumeMount) (out []corev1.Container) {
+func sidecars(j *job.Job, component string, mounts []corev1.VolumeMount) (out []corev1.Container) {
 	if component != componentWorker {
 		return nil
 	}
-	for i := range job.Spec.Sidecars {
-		s := &job.Spec.Sidecars[i]
+	for i := range j.Spec.Sidecars {
+		s := &j.Spec.Sidecars[i]
 		c := corev1.Container{
 			Name:            s.Name,
 			Image:           s.Image,
-			ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+			ImagePullPolicy: corev1.PullPolicy(j.Spec.ImagePullPolicy),
 			RestartPolicy:   ptr(corev1.ContainerRestartPolicyAlways),
 			Command:         s.Command,
 			Args:            s.Args,
@@ -31,22 +31,22 @@ func sidecars(job *schema.Job, component string, mounts []corev1.VolumeMount) (o
 			EnvFrom:         authorEnvFrom(s.EnvFrom),
 			Resources:       asked(&s.Resources),
 			VolumeMounts:    sidecarMounts(s.Mounts, mounts),
-			SecurityContext: trainingRights(&job.Spec.Security),
+			SecurityContext: trainingRights(&j.Spec.Security),
 		}
 		for _, e := range s.Env {
 			c.Env = append(c.Env, authorEnv(e))
 		}
 		for _, name := range slices.Sorted(maps.Keys(s.Ports)) {
-			c.Ports = append(c.Ports, listenPort(job, name, s.Ports[name]))
+			c.Ports = append(c.Ports, listenPort(j, name, s.Ports[name]))
 		}
-		probe(&c, &schema.Probes{Startup: s.Startup})
+		probe(&c, &job.Probes{Startup: s.Startup})
 		out = append(out, c)
 	}
 	return out
 }
 
 // sidecarMounts are volumes of the worker, where it has them itself unless the author says otherwise.
-func sidecarMounts(asked []schema.Mount, worker []corev1.VolumeMount) (out []corev1.VolumeMount) {
+func sidecarMounts(asked []job.Mount, worker []corev1.VolumeMount) (out []corev1.VolumeMount) {
 	for _, m := range asked {
 		i := slices.IndexFunc(worker, func(w corev1.VolumeMount) bool { return w.Name == m.Volume })
 		mount := worker[i] // a rule refuses what is not there
@@ -60,12 +60,12 @@ func sidecarMounts(asked []schema.Mount, worker []corev1.VolumeMount) (out []cor
 }
 
 // probe gives a container the questions that its author has of it.
-func probe(c *corev1.Container, probes *schema.Probes) {
+func probe(c *corev1.Container, probes *job.Probes) {
 	if probes == nil {
 		return
 	}
 	for _, p := range []struct {
-		of   *schema.Probe
+		of   *job.Probe
 		into **corev1.Probe
 	}{
 		{probes.Startup, &c.StartupProbe},
@@ -78,7 +78,7 @@ func probe(c *corev1.Container, probes *schema.Probes) {
 	}
 }
 
-func probeOf(p *schema.Probe) *corev1.Probe {
+func probeOf(p *job.Probe) *corev1.Probe {
 	out := &corev1.Probe{FailureThreshold: p.Failures}
 	switch {
 	case p.HTTP != nil:

@@ -8,56 +8,56 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // sshJob is one Indexed Job: every pod runs sshd, and that of index 0 the launcher beside it, since its
 // accelerators train like the others'.
-func sshJob(job *schema.Job) []runtime.Object {
-	return []runtime.Object{hashed(job, workerName(job), func(name string) *batchv1.Job {
-		return workerJob(job, name, sshTemplate(job, name))
+func sshJob(j *job.Job) []runtime.Object {
+	return []runtime.Object{hashed(j, workerName(j), func(name string) *batchv1.Job {
+		return workerJob(j, name, sshTemplate(j, name))
 	})}
 }
 
 // sshJobName is the name of that Job, with which its pods' names start.
-func sshJobName(job *schema.Job) string {
-	if !job.Spec.HashedNames || job.Spec.Target != schema.TargetJob {
-		return workerName(job)
+func sshJobName(j *job.Job) string {
+	if !j.Spec.HashedNames || j.Spec.Target != job.TargetJob {
+		return workerName(j)
 	}
-	return sshJob(job)[0].(*batchv1.Job).Name
+	return sshJob(j)[0].(*batchv1.Job).Name
 }
 
 // sshTemplate is the same for all pods: the script tells them apart by their index.
-func sshTemplate(job *schema.Job, name string) corev1.PodTemplateSpec {
-	hosts := sshHosts(job, name)
-	spec := workerPodSpec(job)
-	spec.env = append(byteSchedulerEnv(job, hosts[0]), mpiEnv(job)...)
-	if !job.Spec.OverSSH() {
-		call := launchCall(job, []string{"localhost"})
+func sshTemplate(j *job.Job, name string) corev1.PodTemplateSpec {
+	hosts := sshHosts(j, name)
+	spec := workerPodSpec(j)
+	spec.env = append(byteSchedulerEnv(j, hosts[0]), mpiEnv(j)...)
+	if !j.Spec.OverSSH() {
+		call := launchCall(j, []string{"localhost"})
 		spec.command, spec.args = call[:1], call[1:]
-		spec.ports = byteSchedulerPorts(job)
-		return workerTemplate(job, spec)
+		spec.ports = byteSchedulerPorts(j)
+		return workerTemplate(j, spec)
 	}
 	spec.command = []string{"sh", sshDir + "/worker.sh"}
-	spec.args = launchCall(job, hosts)
-	spec.env = append(append(append(sshEnv(job), launchEnv(job)...), launcherVariables(job)...), spec.env...)
-	spec.ports = append([]corev1.ContainerPort{sshPort(job)}, byteSchedulerPorts(job)...)
-	template := withSSH(job, name, workerTemplate(job, spec))
+	spec.args = launchCall(j, hosts)
+	spec.env = append(append(append(sshEnv(j), launchEnv(j)...), launcherVariables(j)...), spec.env...)
+	spec.ports = append([]corev1.ContainerPort{sshPort(j)}, byteSchedulerPorts(j)...)
+	template := withSSH(j, name, workerTemplate(j, spec))
 	template.Spec.Containers[0].ReadinessProbe = sshReady()
-	template.Spec.DNSConfig = mpiDNS(job)
+	template.Spec.DNSConfig = mpiDNS(j)
 	return template
 }
 
 // sshHosts are the names of all pods that there may be, by the name of what makes them.
-func sshHosts(job *schema.Job, name string) []string {
-	out := make([]string, job.Spec.Workers.Max)
+func sshHosts(j *job.Job, name string) []string {
+	out := make([]string, j.Spec.Workers.Max)
 	for i := range out {
 		host := fmt.Sprintf("%s-%d", name, i)
-		if job.Spec.Target == schema.TargetMPIJob {
+		if j.Spec.Target == job.TargetMPIJob {
 			// As the operator's host file has it.
-			out[i] = host + "." + job.Metadata.Name + "." + job.Metadata.Namespace + ".svc"
+			out[i] = host + "." + j.Metadata.Name + "." + j.Metadata.Namespace + ".svc"
 		} else {
-			out[i] = inService(job, host, workerName(job))
+			out[i] = inService(j, host, workerName(j))
 		}
 	}
 	return out
@@ -73,16 +73,16 @@ func hostList(hosts []string, slots int64) string {
 }
 
 // launchedProgram is what each process runs.
-func launchedProgram(job *schema.Job) []string {
-	command, args := pythonWords(job)
+func launchedProgram(j *job.Job) []string {
+	command, args := pythonWords(j)
 	return append(append([]string{}, command...), args...)
 }
 
 // sshService names the pods in DNS.
-func sshService(job *schema.Job) []runtime.Object {
-	if !job.Spec.OverSSH() {
-		return workerService(job)
+func sshService(j *job.Job) []runtime.Object {
+	if !j.Spec.OverSSH() {
+		return workerService(j)
 	}
-	return []runtime.Object{headless(job, workerName(job), componentWorker, selector(job, componentWorker),
-		port("ssh", job.Spec.SSH.Port))}
+	return []runtime.Object{headless(j, workerName(j), componentWorker, selector(j, componentWorker),
+		port("ssh", j.Spec.SSH.Port))}
 }

@@ -16,12 +16,13 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // horovod is a job of Horovod with more lines of spec.
-func horovod(t *testing.T, spec ...string) *schema.Job {
+func horovod(t *testing.T, spec ...string) *job.Job {
 	t.Helper()
-	return load(t, job(append([]string{"framework: horovod"}, spec...)...))
+	return load(t, jobText(append([]string{"framework: horovod"}, spec...)...))
 }
 
 // after is the word behind another, "" where that is missing.
@@ -92,7 +93,8 @@ func TestSlots(t *testing.T) {
 		}
 	}
 	// Horovod 0.16 reads no file.
-	args := worker(t, objects(load(t, job("framework: bytescheduler", "workers: {replicas: 2, processes: 4}")))).Args
+	args := worker(t, objects(load(t, jobText("framework: bytescheduler",
+		"workers: {replicas: 2, processes: 4}")))).Args
 	if got, want := after(args,
 		"-H"), "resnet-worker-0.resnet-worker.ml.svc.cluster.local:4,"+
 		"resnet-worker-1.resnet-worker.ml.svc.cluster.local:4"; got != want {
@@ -103,7 +105,7 @@ func TestSlots(t *testing.T) {
 // TestHashedHosts: the host file names the pods of the Job as it is called with a hash.
 func TestHashedHosts(t *testing.T) {
 	for _, framework := range []string{"horovod", "bytescheduler"} {
-		objs := objects(load(t, job("framework: "+framework, "hashedNames: true")))
+		objs := objects(load(t, jobText("framework: "+framework, "hashedNames: true")))
 		var name string
 		for _, j := range all[*batchv1.Job](objs) {
 			if j.Labels["app.kubernetes.io/component"] == "worker" {
@@ -129,8 +131,8 @@ func TestHostListFits(t *testing.T) {
 		"target: job", "hashedNames: true", "target: mpijob",
 		"network: {clusterDomain: example.org}",
 	} {
-		at := func(n int) ([]*schema.Job, error) {
-			spec := job("framework: bytescheduler", fmt.Sprintf("workers: {replicas: %d, processes: 4}", n), more)
+		at := func(n int) ([]*job.Job, error) {
+			spec := jobText("framework: bytescheduler", fmt.Sprintf("workers: {replicas: %d, processes: 4}", n), more)
 			return schema.Load([]schema.Source{{Name: "job.yaml", Data: []byte(spec)}})
 		}
 		n := sort.Search(4096, func(n int) bool { _, err := at(n + 1); return err != nil }) // the most
@@ -204,7 +206,7 @@ func TestKeysAreNobodys(t *testing.T) {
 
 // TestScaleHorovod: of an elastic job, one worker more changes numbers alone; a plain one has another -np.
 func TestScaleHorovod(t *testing.T) {
-	at := func(target string, n int) *schema.Job {
+	at := func(target string, n int) *job.Job {
 		return horovod(t, "target: "+target, fmt.Sprintf("workers: {replicas: %d, min: 2, max: 8}", n))
 	}
 	for target, want := range map[string][]string{
@@ -245,7 +247,7 @@ func TestMPIGang(t *testing.T) {
 
 // TestLauncherHasWhatItHandsOn: horovodrun gives its own environment to all processes.
 func TestLauncherHasWhatItHandsOn(t *testing.T) {
-	objs := objects(load(t, job("framework: bytescheduler", "target: mpijob", "env: [{name: X, value: x}]",
+	objs := objects(load(t, jobText("framework: bytescheduler", "target: mpijob", "env: [{name: X, value: x}]",
 		"bytescheduler: {partitionTuning: true, rootPort: 1234}")))
 	launcher := find[*apis.MPIJob](t, objs, "resnet").Spec.MPIReplicaSpecs[apis.MPILauncher].Template.Spec.Containers[0]
 	got := env(t, launcher)

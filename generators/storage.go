@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 const (
@@ -18,54 +18,54 @@ const (
 	fsxDriver = "fsx.csi.aws.com"
 )
 
-func storage(job *schema.Job) []runtime.Object {
+func storage(j *job.Job) []runtime.Object {
 	var out []runtime.Object
 	done := map[string]bool{} // one claim may be mounted twice
-	for i := range job.Spec.Storage {
-		v := &job.Spec.Storage[i]
-		claim := v.ClaimName(job)
+	for i := range j.Spec.Storage {
+		v := &j.Spec.Storage[i]
+		claim := v.ClaimName(j)
 		if done[claim] {
 			continue
 		}
 		done[claim] = true
-		out = append(out, volume(job, v, claim)...)
+		out = append(out, volume(j, v, claim)...)
 	}
 	return out
 }
 
 // volume returns what makes a claim exist: nothing for scratch space and for a claim that exists.
-func volume(job *schema.Job, v *schema.Storage, claim string) []runtime.Object {
+func volume(j *job.Job, v *job.Storage, claim string) []runtime.Object {
 	switch {
 	case v.Dynamic != nil:
 		d := v.Dynamic
-		pvc := persistentVolumeClaim(job, v, claim, d.Size)
+		pvc := persistentVolumeClaim(j, v, claim, d.Size)
 		pvc.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.PersistentVolumeAccessMode(d.AccessMode)}
 		if d.StorageClass != "" {
 			pvc.Spec.StorageClassName = &d.StorageClass
 		}
 		return []runtime.Object{pvc}
 	case v.EFS != nil && v.EFS.Provision != nil:
-		return provisioned(job, v, claim, v.EFS.Size, efsClass(v.EFS))
+		return provisioned(j, v, claim, v.EFS.Size, efsClass(v.EFS))
 	case v.FSx != nil && v.FSx.Provision != nil:
-		return provisioned(job, v, claim, v.FSx.Size, fsxClass(v.FSx.Provision))
+		return provisioned(j, v, claim, v.FSx.Size, fsxClass(v.FSx.Provision))
 	case v.EFS != nil:
-		return pinned(job, v, claim, v.EFS.Volume, v.EFS.Size,
+		return pinned(j, v, claim, v.EFS.Volume, v.EFS.Size,
 			corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 				Driver:       efsDriver,
 				VolumeHandle: efsHandle(v.EFS),
 			}})
 	case v.FSx != nil:
-		return pinned(job, v, claim, v.FSx.Volume, v.FSx.Size,
+		return pinned(j, v, claim, v.FSx.Volume, v.FSx.Size,
 			corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{
 				Driver:           fsxDriver,
 				VolumeHandle:     v.FSx.FileSystem,
 				VolumeAttributes: map[string]string{"dnsname": v.FSx.DNSName, "mountname": v.FSx.MountName},
 			}}, "flock") // Lustre refuses file locks without it
 	case v.NFS != nil:
-		return pinned(job, v, claim, v.NFS.Volume, v.NFS.Size,
+		return pinned(j, v, claim, v.NFS.Volume, v.NFS.Size,
 			corev1.PersistentVolumeSource{NFS: &corev1.NFSVolumeSource{Server: v.NFS.Server, Path: v.NFS.Path}})
 	case v.HostPath != nil:
-		return pinned(job, v, claim, v.HostPath.Volume, v.HostPath.Size,
+		return pinned(j, v, claim, v.HostPath.Volume, v.HostPath.Size,
 			corev1.PersistentVolumeSource{HostPath: &corev1.HostPathVolumeSource{
 				Path: v.HostPath.Path,
 				Type: ptr(corev1.HostPathDirectoryOrCreate),
@@ -75,7 +75,7 @@ func volume(job *schema.Job, v *schema.Storage, claim string) []runtime.Object {
 }
 
 // efsHandle is file system[:path[:access point]], the form that every version of the driver reads.
-func efsHandle(e *schema.EFS) string {
+func efsHandle(e *job.EFS) string {
 	switch {
 	case e.AccessPoint != "":
 		return e.FileSystem + ":" + e.Path + ":" + e.AccessPoint
@@ -87,18 +87,18 @@ func efsHandle(e *schema.EFS) string {
 
 // pinned is a volume and its claim, each naming the other: without that, claims and volumes of one class bind as they
 // please. It is mounted through a claim because restricted pods may mount nothing else.
-func pinned(job *schema.Job, v *schema.Storage, claim, name string, size resource.Quantity,
+func pinned(j *job.Job, v *job.Storage, claim, name string, size resource.Quantity,
 	source corev1.PersistentVolumeSource, mountOptions ...string,
 ) []runtime.Object {
 	if name == "" {
-		name = clusterName(job, claim)
+		name = clusterName(j, claim)
 	}
-	pvc := persistentVolumeClaim(job, v, claim, size)
+	pvc := persistentVolumeClaim(j, v, claim, size)
 	pvc.Spec.VolumeName = name
 	pvc.Spec.StorageClassName = ptr("") // no provisioner may touch it
 	return []runtime.Object{
 		&corev1.PersistentVolume{
-			ObjectMeta: volumeMeta(job, v, clusterMeta(job, name, componentStorage)),
+			ObjectMeta: volumeMeta(j, v, clusterMeta(j, name, componentStorage)),
 			Spec: corev1.PersistentVolumeSpec{
 				Capacity:    corev1.ResourceList{corev1.ResourceStorage: size},
 				AccessModes: pvc.Spec.AccessModes,
@@ -109,7 +109,7 @@ func pinned(job *schema.Job, v *schema.Storage, claim, name string, size resourc
 				ClaimRef: &corev1.ObjectReference{
 					APIVersion: "v1",
 					Kind:       "PersistentVolumeClaim",
-					Namespace:  job.Metadata.Namespace,
+					Namespace:  j.Metadata.Namespace,
 					Name:       claim,
 				},
 				PersistentVolumeSource: source,
@@ -121,9 +121,9 @@ func pinned(job *schema.Job, v *schema.Storage, claim, name string, size resourc
 
 // clusterName names what belongs to a claim but has no namespace itself. Claims may be as long as such names can be, so
 // the longest are cut, and a hash distinguishes them.
-func clusterName(job *schema.Job, claim string) string {
+func clusterName(j *job.Job, claim string) string {
 	const longest = 253
-	name := job.Metadata.Namespace + "-" + claim
+	name := j.Metadata.Namespace + "-" + claim
 	if len(name) <= longest {
 		return name
 	}
@@ -132,20 +132,20 @@ func clusterName(job *schema.Job, claim string) string {
 }
 
 // provisioned is a class of the job's own, since its parameters name one file system, and a claim of that class.
-func provisioned(job *schema.Job, v *schema.Storage, claim string, size resource.Quantity,
+func provisioned(j *job.Job, v *job.Storage, claim string, size resource.Quantity,
 	class *storagev1.StorageClass,
 ) []runtime.Object {
-	class.ObjectMeta = volumeMeta(job, v, clusterMeta(job, clusterName(job, claim), componentStorage))
+	class.ObjectMeta = volumeMeta(j, v, clusterMeta(j, clusterName(j, claim), componentStorage))
 	class.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimRetain)
-	if v.OnDelete == schema.OnDeleteDelete {
+	if v.OnDelete == job.OnDeleteDelete {
 		class.ReclaimPolicy = ptr(corev1.PersistentVolumeReclaimDelete) // or the file system would stay, and its price
 	}
-	pvc := persistentVolumeClaim(job, v, claim, size)
+	pvc := persistentVolumeClaim(j, v, claim, size)
 	pvc.Spec.StorageClassName = &class.Name
 	return []runtime.Object{class, pvc}
 }
 
-func efsClass(e *schema.EFS) *storagev1.StorageClass {
+func efsClass(e *job.EFS) *storagev1.StorageClass {
 	parameters := map[string]string{
 		"provisioningMode": "efs-ap",
 		"fileSystemId":     e.FileSystem,
@@ -161,7 +161,7 @@ func efsClass(e *schema.EFS) *storagev1.StorageClass {
 	return &storagev1.StorageClass{Provisioner: efsDriver, Parameters: parameters}
 }
 
-func fsxClass(p *schema.FSxProvision) *storagev1.StorageClass {
+func fsxClass(p *job.FSxProvision) *storagev1.StorageClass {
 	return &storagev1.StorageClass{
 		Provisioner: fsxDriver,
 		Parameters: map[string]string{
@@ -174,18 +174,18 @@ func fsxClass(p *schema.FSxProvision) *storagev1.StorageClass {
 }
 
 // volumeMeta is the metadata of a part of a volume: the volume outlives the job unless its author says otherwise.
-func volumeMeta(job *schema.Job, v *schema.Storage, m metav1.ObjectMeta) metav1.ObjectMeta {
-	if v.OnDelete == schema.OnDeleteDelete {
+func volumeMeta(j *job.Job, v *job.Storage, m metav1.ObjectMeta) metav1.ObjectMeta {
+	if v.OnDelete == job.OnDeleteDelete {
 		return m
 	}
-	return kept(job, m)
+	return kept(j, m)
 }
 
-func persistentVolumeClaim(job *schema.Job, v *schema.Storage, name string,
+func persistentVolumeClaim(j *job.Job, v *job.Storage, name string,
 	size resource.Quantity,
 ) *corev1.PersistentVolumeClaim {
 	return &corev1.PersistentVolumeClaim{
-		ObjectMeta: volumeMeta(job, v, meta(job, name, componentStorage)),
+		ObjectMeta: volumeMeta(j, v, meta(j, name, componentStorage)),
 		// Workers on several nodes read it at once.
 		Spec: claimSpec(corev1.ReadWriteMany, size),
 	}

@@ -16,6 +16,8 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // bare is a job of a target with nothing in it that need not be.
@@ -140,22 +142,22 @@ var uses = map[string]string{
 // TestSupport proves the table of targets: what a target carries changes what is rendered in all that the feature
 // shows, and what it lacks is refused with the reason, so that nothing is ever dropped without a word.
 func TestSupport(t *testing.T) {
-	for _, target := range schema.Targets {
-		text, err := supported(target, "")
+	for _, tgt := range target.All {
+		text, err := supported(tgt, "")
 		if err != nil {
-			t.Errorf("%s/%s: %v", target.Framework, target.Name, err)
+			t.Errorf("%s/%s: %v", tgt.Framework, tgt.Name, err)
 			continue
 		}
 		plain := pathsIn(parsed(t, text))
-		for _, f := range schema.Features {
-			t.Run(target.Framework+"/"+target.Name+"/"+f.Name, func(t *testing.T) {
-				got, err := supported(target, f.Name)
-				switch reason := target.Lacks[f.Name]; {
-				case !target.Carries(f.Name) && (err == nil || !strings.Contains(err.Error(), reason)):
+		for _, f := range target.Features {
+			t.Run(tgt.Framework+"/"+tgt.Name+"/"+f.Name, func(t *testing.T) {
+				got, err := supported(tgt, f.Name)
+				switch reason := tgt.Lacks[f.Name]; {
+				case !tgt.Carries(f.Name) && (err == nil || !strings.Contains(err.Error(), reason)):
 					t.Errorf("lacks it, but is not refused with %q: %v", reason, err)
-				case target.Carries(f.Name) && err != nil:
+				case tgt.Carries(f.Name) && err != nil:
 					t.Errorf("carries it, but: %v", err)
-				case target.Carries(f.Name):
+				case tgt.Carries(f.Name):
 					showsAll(t, f, plain, pathsIn(parsed(t, got)))
 				}
 			})
@@ -164,7 +166,7 @@ func TestSupport(t *testing.T) {
 }
 
 // showsAll holds what a feature adds to what is rendered, and takes away, against all that it must show.
-func showsAll(t *testing.T, f schema.Feature, before, after map[string]bool) {
+func showsAll(t *testing.T, f target.Feature, before, after map[string]bool) {
 	t.Helper()
 	if len(f.Shows) == 0 {
 		t.Error("schema.Features does not say what it shows")
@@ -188,7 +190,7 @@ func showsAll(t *testing.T, f schema.Feature, before, after map[string]bool) {
 }
 
 // supported renders a bare job of the target that uses a feature.
-func supported(target schema.Target, feature string) (string, error) {
+func supported(target target.Target, feature string) (string, error) {
 	if feature != "" && useOf(target, feature) == "" {
 		return "", errors.New("neither a valid fixture nor uses has an example of it")
 	}
@@ -201,9 +203,9 @@ func supported(target schema.Target, feature string) (string, error) {
 }
 
 // textOf are all objects of a job.
-func textOf(job *schema.Job) (string, error) {
+func textOf(j *job.Job) (string, error) {
 	var out []byte
-	for _, c := range Generate(job) {
+	for _, c := range Generate(j) {
 		for _, obj := range c.Objects {
 			var err error
 			if out, err = manifest.Append(out, obj); err != nil {
@@ -215,7 +217,7 @@ func textOf(job *schema.Job) (string, error) {
 }
 
 // example is a bare job of the target that uses a feature.
-func example(target schema.Target, feature string) string {
+func example(target target.Target, feature string) string {
 	base, ok := bare[target.Framework+"/"+target.Name]
 	if !ok {
 		base = bare[target.Framework]
@@ -235,7 +237,7 @@ func example(target schema.Target, feature string) string {
 }
 
 // useOf is the use of a feature that is nearest to the target; "" of none.
-func useOf(target schema.Target, feature string) string {
+func useOf(target target.Target, feature string) string {
 	for _, key := range []string{target.Framework + "/" + target.Name + "/", target.Framework + "/", ""} {
 		if use, ok := uses[key+feature]; ok {
 			return use

@@ -9,6 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // topologies are what may be asked of a level, by what is said beside it.
@@ -41,8 +43,8 @@ func TestTopologies(t *testing.T) {
 	for key, reason := range refusedTopologies {
 		unused[key] = reason != ""
 	}
-	for _, d := range schema.Dialects {
-		for _, target := range schema.Targets {
+	for _, d := range job.Dialects {
+		for _, target := range target.All {
 			if !target.Carries("gang.scheduler=" + d.Name) {
 				continue
 			}
@@ -78,7 +80,7 @@ func TestTopologies(t *testing.T) {
 }
 
 // refusedTopology is the row of a refusal, the nearest first, and its reason.
-func refusedTopology(dialect string, target schema.Target, kind string) (key, reason string) {
+func refusedTopology(dialect string, target target.Target, kind string) (key, reason string) {
 	keys := []string{
 		dialect + " " + target.Framework + "/" + target.Name + " " + kind, dialect + " " + target.Name + " " + kind,
 		dialect + " " + target.Name, dialect + " " + kind, dialect,
@@ -91,7 +93,7 @@ func refusedTopology(dialect string, target schema.Target, kind string) (key, re
 	return "", ""
 }
 
-func topologyOf(target schema.Target, scheduler, more string) (string, error) {
+func topologyOf(target target.Target, scheduler, more string) (string, error) {
 	text := example(target, "gang.scheduler="+scheduler)
 	text = workersLine.ReplaceAllString(text, "  workers: {replicas: 4}")
 	text = strings.Replace(text, "  gang: {", "  gang: {topology: {level: node"+more+"}, ", 1)

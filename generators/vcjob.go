@@ -9,29 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // torchVCJob is Volcano's own Job with a task for the workers and one for each group. Its controller names the pods
 // <job>-<task>-<index>, makes a PodGroup of them, gang or no gang, and through the svc plugin the headless Service.
 // Nothing in the spec but the tasks' replicas depends on how many pods there are, since nothing else can be changed.
-func torchVCJob(job *schema.Job) []runtime.Object {
-	return objects(hashed(job, job.Metadata.Name, func(name string) *apis.VCJob {
-		first := func(component string) string { return inService(job, name+"-"+component+"-0", name) }
-		hosts := groupHosts(job, first)
-		worker := toldHosts(torchWorker(job, first(componentWorker)), hosts)
-		templates := []corev1.PodTemplateSpec{vcTemplate(job, componentWorker, workerTemplate(job, worker))}
-		for i := range job.Spec.Groups {
-			g := &job.Spec.Groups[i]
-			templates = append(templates, vcTemplate(job, g.Name, groupTemplate(job, g, hosts)))
+func torchVCJob(tj *job.Job) []runtime.Object {
+	return objects(hashed(tj, tj.Metadata.Name, func(name string) *apis.VCJob {
+		first := func(component string) string { return inService(tj, name+"-"+component+"-0", name) }
+		hosts := groupHosts(tj, first)
+		worker := toldHosts(torchWorker(tj, first(componentWorker)), hosts)
+		templates := []corev1.PodTemplateSpec{vcTemplate(tj, componentWorker, workerTemplate(tj, worker))}
+		for i := range tj.Spec.Groups {
+			g := &tj.Spec.Groups[i]
+			templates = append(templates, vcTemplate(tj, g.Name, groupTemplate(tj, g, hosts)))
 		}
-		j := apis.New(apis.VCJobKind, workloadMeta(job, name, componentWorker), vcJobSpec(job, templates))
+		j := apis.New(apis.VCJobKind, workloadMeta(tj, name, componentWorker), vcJobSpec(tj, templates))
 		var pods []corev1.PodSpec
 		for i := range j.Spec.Tasks {
 			pods = append(pods, j.Spec.Tasks[i].Template.Spec)
 		}
-		expect(job, &j.ObjectMeta, pods...)
-		expectNames(&j.ObjectMeta, expectOfVolcano(job))
+		expect(tj, &j.ObjectMeta, pods...)
+		expectNames(&j.ObjectMeta, expectOfVolcano(tj))
 		return j
 	}))
 }
@@ -54,33 +54,33 @@ func vcJobImmutable(j *apis.VCJob) []any {
 	return parts
 }
 
-func vcTemplate(job *schema.Job, component string, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
-	template.Spec.RestartPolicy = restartPolicy(job, component) // or exit codes and failures would stay the kubelet's
-	return patched(job, component, template)
+func vcTemplate(j *job.Job, component string, template corev1.PodTemplateSpec) corev1.PodTemplateSpec {
+	template.Spec.RestartPolicy = restartPolicy(j, component) // or exit codes and failures would stay the kubelet's
+	return patched(j, component, template)
 }
 
 // vcJobSpec has the templates of the workers and of the groups, in this order.
-func vcJobSpec(job *schema.Job, templates []corev1.PodTemplateSpec) apis.VCJobSpec {
-	w, f, pod := &job.Spec.Workers, &job.Spec.Failure, &templates[0].Spec
+func vcJobSpec(j *job.Job, templates []corev1.PodTemplateSpec) apis.VCJobSpec {
+	w, f, pod := &j.Spec.Workers, &j.Spec.Failure, &templates[0].Spec
 	spec := apis.VCJobSpec{
 		SchedulerName:           cmp.Or(pod.SchedulerName, "volcano"),
 		PriorityClassName:       pod.PriorityClassName, // of the PodGroup
 		MaxRetry:                vcRetries(f),
 		Policies:                vcPolicies(f),
-		Plugins:                 vcPlugins(job.Spec.Volcano.Plugins.ByName()),
-		TTLSecondsAfterFinished: expiry(job),
+		Plugins:                 vcPlugins(j.Spec.Volcano.Plugins.ByName()),
+		TTLSecondsAfterFinished: expiry(j),
 	}
-	if g := job.Spec.Gang; g.Is(schema.GangVolcano) {
+	if g := j.Spec.Gang; g.Is(job.GangVolcano) {
 		spec.Queue = g.Queue
 	}
 	if w.Min < w.Max { // as with a Job's success policy: those that waited for a place fail when the training is over
 		spec.MinSuccess = &w.Min
 	}
-	for i, r := range withGroups(job) {
+	for i, r := range withGroups(j) {
 		together := r.least
-		if g := job.Spec.Gang; r.component == componentWorker && g.Is(schema.GangVolcano) {
+		if g := j.Spec.Gang; r.component == componentWorker && g.Is(job.GangVolcano) {
 			together, r.least = g.MinAvailable, g.MinAvailable
-			if job.Spec.WorkersAwaited() { // until so many are ready
+			if j.Spec.WorkersAwaited() { // until so many are ready
 				r.least = max(together, w.Min)
 			}
 		}
@@ -92,10 +92,10 @@ func vcJobSpec(job *schema.Job, templates []corev1.PodTemplateSpec) apis.VCJobSp
 			// The webhook's default: without it the object is refused when it is applied again, since tasks may not
 			// change.
 			MaxRetry: 3,
-			Policies: vcSuccess(job, r.component),
+			Policies: vcSuccess(j, r.component),
 			Template: templates[i],
 		}
-		if after := job.Spec.AfterOf(r.component); len(after) > 0 {
+		if after := j.Spec.AfterOf(r.component); len(after) > 0 {
 			task.DependsOn = &apis.VCDependsOn{}
 			for _, a := range after {
 				task.DependsOn.Name = append(task.DependsOn.Name, a.Group)
@@ -106,7 +106,7 @@ func vcJobSpec(job *schema.Job, templates []corev1.PodTemplateSpec) apis.VCJobSp
 		}
 		spec.Tasks = append(spec.Tasks, task)
 	}
-	spec.NetworkTopology, spec.Tasks[0].PartitionPolicy = volcanoTopology(job), volcanoPartitions(job)
+	spec.NetworkTopology, spec.Tasks[0].PartitionPolicy = volcanoTopology(j), volcanoPartitions(j)
 	return spec
 }
 
@@ -125,8 +125,8 @@ func vcPlugins(more map[string][]string) map[string][]string {
 }
 
 // vcSuccess ends a job when a group that must succeed has, nil where all must.
-func vcSuccess(job *schema.Job, component string) []apis.VCPolicy {
-	if s := job.Spec.Success; s == nil || !slices.Contains(s.Groups, component) {
+func vcSuccess(j *job.Job, component string) []apis.VCPolicy {
+	if s := j.Spec.Success; s == nil || !slices.Contains(s.Groups, component) {
 		return nil
 	}
 	return []apis.VCPolicy{{Event: "TaskCompleted", Action: "CompleteJob"}}
@@ -134,7 +134,7 @@ func vcSuccess(job *schema.Job, component string) []apis.VCPolicy {
 
 // vcRetries is the number of failures with which the job fails; 0 would be 3. Where no pod is made again, it counts
 // nothing.
-func vcRetries(f *schema.Failure) int32 {
+func vcRetries(f *job.Failure) int32 {
 	if f.RestartAll != nil {
 		return int32(*f.RestartAll) + 1
 	}
@@ -146,14 +146,14 @@ func vcRetries(f *schema.Failure) int32 {
 
 // vcPolicies replace a failed pod, or all of the job's, unless its exit code says that this is no use. Volcano counts
 // the replacements of all pods; a pod that was deleted is made again without a policy and without being counted.
-func vcPolicies(f *schema.Failure) (policies []apis.VCPolicy) {
+func vcPolicies(f *job.Failure) (policies []apis.VCPolicy) {
 	for _, code := range sorted(f.FatalExitCodes) { // first, since the first policy that matches decides
 		policies = append(policies, apis.VCPolicy{ExitCode: &code, Action: "TerminateJob"})
 	}
 	if f.RestartsPerWorker != nil { // 0: without a policy a pod that failed stays as it is, and the others go on
 		return policies
 	}
-	if f.RestartAllOn == schema.OnEviction {
+	if f.RestartAllOn == job.OnEviction {
 		return append(policies, apis.VCPolicy{Event: "PodEvicted", Action: "RestartJob"})
 	}
 	if f.RestartAll != nil { // after a pod that somebody deleted too, as with a JobSet

@@ -9,16 +9,16 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // worker makes the training pods, by the target's means.
-func worker(job *schema.Job) []runtime.Object { return targetOf(job).workloads(job) }
+func worker(j *job.Job) []runtime.Object { return targetOf(j).workloads(j) }
 
 // rolePodSpec is what sets the pods of one role apart from those of the others.
 type rolePodSpec struct {
 	component     string
-	role          schema.Role
+	role          job.Role
 	command, args []string
 	env           []corev1.EnvVar // the framework's own
 	set           []string        // names of variables that a controller adds
@@ -28,93 +28,93 @@ type rolePodSpec struct {
 }
 
 // workerPodSpec is a worker without what its framework adds.
-func workerPodSpec(job *schema.Job) rolePodSpec {
-	spec := podSpecOf(job, componentWorker)
-	if r := &job.Spec.Resources; r.GPU > 0 && r.DeviceClass == "" {
+func workerPodSpec(j *job.Job) rolePodSpec {
+	spec := podSpecOf(j, componentWorker)
+	if r := &j.Spec.Resources; r.GPU > 0 && r.DeviceClass == "" {
 		// A limit alone: the request follows it.
 		spec.resources.Limits[corev1.ResourceName(r.GPUResource)] = quantity(r.GPU)
 	}
-	for name, q := range job.Spec.Resources.Devices {
+	for name, q := range j.Spec.Resources.Devices {
 		spec.resources.Limits[corev1.ResourceName(name)] = q
 	}
 	return spec
 }
 
 // podSpecOf is a pod of a role with what the job says of that role.
-func podSpecOf(job *schema.Job, component string) rolePodSpec {
-	spec := rolePodSpec{component: component, role: job.Spec.Role(component)}
+func podSpecOf(j *job.Job, component string) rolePodSpec {
+	spec := rolePodSpec{component: component, role: j.Spec.Role(component)}
 	spec.resources = asked(&spec.role.Resources)
 	return spec
 }
 
 // workerTemplate is the pod of a role.
-func workerTemplate(job *schema.Job, spec rolePodSpec) corev1.PodTemplateSpec {
-	m := metav1.ObjectMeta{Labels: podLabels(job, spec.component), Annotations: evictionAnnotations(job)}
-	maps.Copy(m.Labels, gangLabels(job))
-	for k, v := range gangAnnotations(job, spec.component) {
+func workerTemplate(j *job.Job, spec rolePodSpec) corev1.PodTemplateSpec {
+	m := metav1.ObjectMeta{Labels: podLabels(j, spec.component), Annotations: evictionAnnotations(j)}
+	maps.Copy(m.Labels, gangLabels(j))
+	for k, v := range gangAnnotations(j, spec.component) {
 		annotate(&m, k, v)
 	}
-	pod := podSpec(job, &spec.role.RolePods)
-	pod.SecurityContext = trainingSecurity(&job.Spec.Security)
-	place(job, spec, &pod)
-	pod.TerminationGracePeriodSeconds = ptr(seconds(job.Spec.GracePeriod))
-	pod.ShareProcessNamespace = seesAgent(job, spec.component)
-	container := workerContainer(job, spec)
-	pod.Volumes, container.VolumeMounts = workerVolumes(job, spec)
-	pod.InitContainers = append(initContainers(job, spec.component),
-		sidecars(job, spec.component, container.VolumeMounts)...)
+	pod := podSpec(j, &spec.role.RolePods)
+	pod.SecurityContext = trainingSecurity(&j.Spec.Security)
+	place(j, spec, &pod)
+	pod.TerminationGracePeriodSeconds = ptr(seconds(j.Spec.GracePeriod))
+	pod.ShareProcessNamespace = seesAgent(j, spec.component)
+	container := workerContainer(j, spec)
+	pod.Volumes, container.VolumeMounts = workerVolumes(j, spec)
+	pod.InitContainers = append(initContainers(j, spec.component),
+		sidecars(j, spec.component, container.VolumeMounts)...)
 	pod.Containers = []corev1.Container{container}
 	if spec.component == componentWorker {
-		joinFabric(job, &m, &pod)
-		claim(job, &pod)
+		joinFabric(j, &m, &pod)
+		claim(j, &pod)
 	}
 	return corev1.PodTemplateSpec{ObjectMeta: m, Spec: pod}
 }
 
 // place says who places the pods of a role, and on which network.
-func place(job *schema.Job, spec rolePodSpec, pod *corev1.PodSpec) {
-	p := &job.Spec.Placement
-	pod.SchedulerName = job.Spec.SchedulerName()
-	pod.PriorityClassName = job.Spec.PodPriority()
-	pod.SchedulingGroup = schedulingGroup(job)
+func place(j *job.Job, spec rolePodSpec, pod *corev1.PodSpec) {
+	p := &j.Spec.Placement
+	pod.SchedulerName = j.Spec.SchedulerName()
+	pod.PriorityClassName = j.Spec.PodPriority()
+	pod.SchedulingGroup = schedulingGroup(j)
 	if p.PreemptionPolicy != "" {
 		pod.PreemptionPolicy = ptr(corev1.PreemptionPolicy(p.PreemptionPolicy))
 	}
 	// The handler of accelerators, which other nodes lack.
-	if class := job.Spec.RuntimeClassOf(spec.component); class != "" {
+	if class := j.Spec.RuntimeClassOf(spec.component); class != "" {
 		pod.RuntimeClassName = &class
 	}
-	if job.Spec.Network.Host {
+	if j.Spec.Network.Host {
 		pod.HostNetwork = true
 		pod.DNSPolicy = corev1.DNSClusterFirstWithHostNet // or the pods' names would not resolve
 	}
 }
 
-func workerContainer(job *schema.Job, spec rolePodSpec) corev1.Container {
+func workerContainer(j *job.Job, spec rolePodSpec) corev1.Container {
 	c := corev1.Container{
 		Name:            spec.component,
 		Image:           spec.role.Image,
-		ImagePullPolicy: corev1.PullPolicy(job.Spec.ImagePullPolicy),
+		ImagePullPolicy: corev1.PullPolicy(j.Spec.ImagePullPolicy),
 		Command:         spec.command,
 		Args:            spec.args,
 		WorkingDir:      spec.role.WorkingDir,
-		Env:             workerEnv(job, spec),
-		EnvFrom:         authorEnvFrom(job.Spec.EnvFromOf(spec.component)),
+		Env:             workerEnv(j, spec),
+		EnvFrom:         authorEnvFrom(j.Spec.EnvFromOf(spec.component)),
 		Ports:           spec.ports,
 		Resources:       spec.resources,
-		SecurityContext: trainingRights(&job.Spec.Security),
-		Lifecycle:       saveHook(job, spec.component),
+		SecurityContext: trainingRights(&j.Spec.Security),
+		Lifecycle:       saveHook(j, spec.component),
 	}
 	if spec.component == componentWorker {
-		probe(&c, job.Spec.Probes)
-		if m := job.Spec.Metrics; m != nil {
-			c.Ports = append(c.Ports, listenPort(job, metricsPort, m.Port))
+		probe(&c, j.Spec.Probes)
+		if m := j.Spec.Metrics; m != nil {
+			c.Ports = append(c.Ports, listenPort(j, metricsPort, m.Port))
 		}
 	}
 	return c
 }
 
-func trainingRights(s *schema.Security) *corev1.SecurityContext {
+func trainingRights(s *job.Security) *corev1.SecurityContext {
 	if s.Restricted {
 		return containerSecurity(s.ReadOnlyRootFilesystem)
 	}
@@ -122,7 +122,7 @@ func trainingRights(s *schema.Security) *corev1.SecurityContext {
 }
 
 // workerEnv puts what tegen sets first, so that an author's values may refer to it, and lets an author's HOME win.
-func workerEnv(job *schema.Job, spec rolePodSpec) []corev1.EnvVar {
+func workerEnv(j *job.Job, spec rolePodSpec) []corev1.EnvVar {
 	if spec.bare {
 		return nil
 	}
@@ -132,7 +132,7 @@ func workerEnv(job *schema.Job, spec rolePodSpec) []corev1.EnvVar {
 	for _, name := range spec.set {
 		named[name] = true
 	}
-	for _, e := range job.Spec.EnvOf(spec.component) {
+	for _, e := range j.Spec.EnvOf(spec.component) {
 		named[e.Name] = true
 		own = append(own, authorEnv(e))
 	}
@@ -142,53 +142,53 @@ func workerEnv(job *schema.Job, spec rolePodSpec) []corev1.EnvVar {
 			named[name] = true
 		}
 	}
-	if job.Spec.Security.RunAsUser.Number != nil && !job.Spec.ImageSSH() {
+	if j.Spec.Security.RunAsUser.Number != nil && !j.Spec.ImageSSH() {
 		add("HOME", "/tmp") // the user has no home; torch and hubs cache there
 	}
 	add("PYTHONUNBUFFERED", "1")
-	add("DIST_BACKEND", job.Spec.Network.Collective)
-	add("NCCL_SOCKET_IFNAME", job.Spec.Network.Interface)
-	add("GLOO_SOCKET_IFNAME", job.Spec.Network.Interface)
-	for _, e := range fabricEnv(job, spec.component) { // after an author's own interface, which wins
+	add("DIST_BACKEND", j.Spec.Network.Collective)
+	add("NCCL_SOCKET_IFNAME", j.Spec.Network.Interface)
+	add("GLOO_SOCKET_IFNAME", j.Spec.Network.Interface)
+	for _, e := range fabricEnv(j, spec.component) { // after an author's own interface, which wins
 		add(e.Name, e.Value)
 	}
-	if job.Spec.Checkpoint != nil {
-		add("CHECKPOINT_DIR", job.Spec.Checkpoint.Path)
+	if j.Spec.Checkpoint != nil {
+		add("CHECKPOINT_DIR", j.Spec.Checkpoint.Path)
 	}
 	return append(env, own...)
 }
 
-func workerVolumes(job *schema.Job, spec rolePodSpec) ([]corev1.Volume, []corev1.VolumeMount) {
-	volumes, mounts := scratchSpace(job, spec)
-	for i := range job.Spec.Storage {
-		if onlyLaunches(job, spec.component) {
+func workerVolumes(j *job.Job, spec rolePodSpec) ([]corev1.Volume, []corev1.VolumeMount) {
+	volumes, mounts := scratchSpace(j, spec)
+	for i := range j.Spec.Storage {
+		if onlyLaunches(j, spec.component) {
 			break
 		}
-		v := &job.Spec.Storage[i]
-		volumes = append(volumes, mountable(job, v))
+		v := &j.Spec.Storage[i]
+		volumes = append(volumes, mountable(j, v))
 		mounts = append(mounts, corev1.VolumeMount{
 			Name: v.Name, MountPath: v.MountPath, SubPath: v.SubPath,
 			ReadOnly: v.ReadOnly,
 		})
 	}
-	if s := clientSecret(job); s != "" && !isGroup(job, spec.component) {
-		volumes = append(volumes, clientVolume(job, s))
+	if s := clientSecret(j); s != "" && !isGroup(j, spec.component) {
+		volumes = append(volumes, clientVolume(j, s))
 		mounts = append(mounts, corev1.VolumeMount{Name: "tls", MountPath: tlsDir, ReadOnly: true})
 	}
-	if v, m := proxyVolume(job); v != nil && !isGroup(job, spec.component) {
+	if v, m := proxyVolume(j); v != nil && !isGroup(j, spec.component) {
 		volumes, mounts = append(volumes, *v), append(mounts, *m)
 	}
-	if v, m := scriptVolume(job); v != nil {
+	if v, m := scriptVolume(j); v != nil {
 		volumes, mounts = append(volumes, *v), append(mounts, *m)
 	}
-	v, m := codeVolumes(job)
+	v, m := codeVolumes(j)
 	return append(volumes, v...), append(mounts, m...)
 }
 
 // scratchSpace is what a pod of a role has at /dev/shm and /tmp, unless the author wants nothing there.
-func scratchSpace(job *schema.Job, spec rolePodSpec) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
-	r := &job.Spec.Resources
-	if shm := r.Shm.OrNil(); shm != nil && !onlyLaunches(job, spec.component) {
+func scratchSpace(j *job.Job, spec rolePodSpec) (volumes []corev1.Volume, mounts []corev1.VolumeMount) {
+	r := &j.Spec.Resources
+	if shm := r.Shm.OrNil(); shm != nil && !onlyLaunches(j, spec.component) {
 		// Other roles may have less than a worker.
 		if memory, limited := spec.resources.Limits[corev1.ResourceMemory]; limited && memory.Cmp(*shm) < 0 {
 			shm = &memory
@@ -199,8 +199,8 @@ func scratchSpace(job *schema.Job, spec rolePodSpec) (volumes []corev1.Volume, m
 			}}})
 		mounts = append(mounts, corev1.VolumeMount{Name: "dshm", MountPath: "/dev/shm"})
 	}
-	if r.Tmp.None || onlyLaunches(job, spec.component) && !job.Spec.Security.ReadOnlyRootFilesystem &&
-		!fetchesScript(job) { // who writes elsewhere
+	if r.Tmp.None || onlyLaunches(j, spec.component) && !j.Spec.Security.ReadOnlyRootFilesystem &&
+		!fetchesScript(j) { // who writes elsewhere
 		return volumes, mounts
 	}
 	size := r.Tmp.OrNil()
@@ -212,14 +212,14 @@ func scratchSpace(job *schema.Job, spec rolePodSpec) (volumes []corev1.Volume, m
 }
 
 // mountable is a volume as a pod names it.
-func mountable(job *schema.Job, v *schema.Storage) corev1.Volume {
+func mountable(j *job.Job, v *job.Storage) corev1.Volume {
 	if e := v.EmptyDir; e != nil {
 		return corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{
 			Medium: corev1.StorageMedium(e.Medium), SizeLimit: e.Size,
 		}}}
 	}
 	return corev1.Volume{Name: v.Name, VolumeSource: corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v.ClaimName(job)},
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v.ClaimName(j)},
 	}}
 }
 

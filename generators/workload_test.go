@@ -9,12 +9,14 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // TestWorkloadAlone: on every target the labels and annotations of the workload are on what makes the pods that train,
 // in the place of those of metadata, and on nothing else.
 func TestWorkloadAlone(t *testing.T) {
-	for _, target := range schema.Targets {
+	for _, target := range target.All {
 		t.Run(target.Framework+"/"+target.Name, func(t *testing.T) {
 			workloads := 0
 			for _, c := range Generate(withWorkload(t, target)) {
@@ -35,7 +37,7 @@ func TestWorkloadAlone(t *testing.T) {
 }
 
 // withWorkload is a job of the target with Jobs beside its workload.
-func withWorkload(t *testing.T, target schema.Target) *schema.Job {
+func withWorkload(t *testing.T, target target.Target) *job.Job {
 	t.Helper()
 	text := strings.Replace(example(target, ""), "metadata: {",
 		"metadata: {labels: {shared: all}, annotations: {shared: all}, ", 1) +

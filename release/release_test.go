@@ -47,7 +47,7 @@ func sample(t *testing.T) string {
 			"func main() { " + prints + ", names.ReleasedRendezvous, names.ReleasedScheduler) }\n",
 		"schema/job.cue":                          "package schema\n\n#TrainingJob: kind!: string\n",
 		"schema/cue.mod/module.cue":               "module: \"tegen.dev/schema@v1\"\nlanguage: version: \"v0.17.0\"\n",
-		"schema/definitions.json":                 "{}\n",
+		"schema/definition/definitions.json":      "{}\n",
 		"rendezvous/cmd/tegen-rendezvous/main.go": plain, "scheduler/cmd/tegen-scheduler/main.go": plain,
 		"rendezvous/go.mod": "module github.com/tegen-dev/tegen/rendezvous\n\ngo 1.26.0\n", "rendezvous/go.sum": "",
 		"scheduler/go.mod": "module github.com/tegen-dev/tegen/scheduler\n\ngo 1.26.0\n", "scheduler/go.sum": "",

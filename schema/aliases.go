@@ -1,6 +1,8 @@
 package schema
 
-import "github.com/tegen-dev/tegen/internal/structural"
+import (
+	"github.com/tegen-dev/tegen/internal/structural"
+)
 
 // Source is one input: its name for messages, and its bytes.
 type Source = structural.Source

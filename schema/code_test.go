@@ -3,6 +3,9 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestCodeNotes: only a whole commit is the same for all pods of a run.
@@ -15,13 +18,14 @@ func TestCodeNotes(t *testing.T) {
 		if ref != "" {
 			code += ", ref: '" + ref + "'"
 		}
-		notes := loadOne(t, jobHead+"workers: {replicas: 1}, "+code+"}}}\n").Spec.codeNotes()
+		notes := note.CodeNotes(&loadOne(t, jobHead+"workers: {replicas: 1}, "+code+"}}}\n").Spec)
 		if got := len(notes) == 1 && strings.HasPrefix(notes[0], "spec.code.git.ref: "); got != want {
 			t.Errorf("%q: notes %q", ref, notes)
 		}
 	}
-	if notes := loadOne(t, jobHead+"workers: {replicas: 1}, kubernetesVersion: '1.35', code: {mountPath: /w, "+
-		"image: 'a/b:1'}}\n").Spec.codeNotes(); notes != nil {
+	if notes := note.CodeNotes(&loadOne(t,
+		jobHead+"workers: {replicas: 1}, kubernetesVersion: '1.35', code: {mountPath: /w, "+
+			"image: 'a/b:1'}}\n").Spec); notes != nil {
 		t.Errorf("an image: notes %q", notes)
 	}
 }
@@ -32,7 +36,7 @@ func TestCodePort(t *testing.T) {
 		"https://host/a.git": 443, "https://host:8443/a.git": 8443, "ssh://git@host/a.git": 22,
 		"ssh://git@host:2222/a.git": 2222, "git@host:a/b.git": 22,
 	} {
-		if got := (&Git{Repository: repository}).port(); got != want {
+		if got := (&job.Git{Repository: repository}).Port(); got != want {
 			t.Errorf("%s: port %d, not %d", repository, got, want)
 		}
 	}

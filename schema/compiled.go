@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/definition"
 )
 
 //go:embed *.cue
@@ -24,7 +25,7 @@ var (
 )
 
 func compileFiles() *structural.Compiler {
-	return structural.NewCompiler(cueFiles, formats, "job.cue", "refusals.cue", "environment.cue")
+	return structural.NewCompiler(cueFiles, definition.Formats, "job.cue", "refusals.cue", "environment.cue")
 }
 
 func compileJob(c *structural.Compiler) *structural.Schema {

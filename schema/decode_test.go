@@ -11,6 +11,9 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/definition"
+	"github.com/tegen-dev/tegen/schema/environment"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // FuzzDecode: a job and an environment are read from their trees as encoding/json would from the trees' JSON, whatever
@@ -31,11 +34,11 @@ func FuzzDecode(f *testing.F) {
 				continue
 			}
 			if kind := root.Field("kind"); kind != nil && kind.Text == names.KindEnvironment {
-				checked(root, names.KindEnvironment, environmentSchema())
-				sameByJSON(t, root, environmentSchema(), func() any { return &Environment{} })
+				checked(root, names.KindEnvironment, definition.Environment())
+				sameByJSON(t, root, definition.Environment(), func() any { return &environment.Environment{} })
 			} else {
-				checked(root, names.KindTrainingJob, jobSchema())
-				sameByJSON(t, root, jobSchema(), func() any { return &Job{} })
+				checked(root, names.KindTrainingJob, definition.Job())
+				sameByJSON(t, root, definition.Job(), func() any { return &job.Job{} })
 			}
 		}
 	})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/definition"
 )
 
 // TestGoldenDefinitions: the file of definitions is what CUE makes of its files, and nothing is lost in it.
@@ -20,8 +21,8 @@ func TestGoldenDefinitions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	golden.Open(t, ".").Compare(t, "definitions.json", data)
-	unpacked, err := structural.Unpack(data, formats)
+	golden.Open(t, "definition").Compare(t, "definitions.json", data)
+	unpacked, err := structural.Unpack(data, definition.Formats)
 	if err != nil || len(unpacked) != 2 {
 		t.Fatalf("%d schemas, %v", len(unpacked), err)
 	}
@@ -36,7 +37,7 @@ func TestGoldenDefinitions(t *testing.T) {
 func stale(file []byte) error {
 	data, err := structural.Pack(compiledJob(), compiledEnvironment())
 	if err == nil && !bytes.Equal(data, file) {
-		err = errors.New("schema/definitions.json is older than the CUE files: run 'make golden'")
+		err = errors.New("schema/definition/definitions.json is older than the CUE files: run 'make golden'")
 	}
 	return err
 }
@@ -44,7 +45,7 @@ func stale(file []byte) error {
 // TestStaleDefinitions: a file that was not written anew after a change of the CUE files is an error with the command
 // that writes it.
 func TestStaleDefinitions(t *testing.T) {
-	changed := bytes.Replace(definitions, []byte(`"name":"replicas"`), []byte(`"name":"copies"`), 1)
+	changed := bytes.Replace(definition.Data, []byte(`"name":"replicas"`), []byte(`"name":"copies"`), 1)
 	if err := stale(changed); err == nil || !strings.Contains(err.Error(), "make golden") {
 		t.Errorf("a renamed field: %v", err)
 	}
@@ -52,9 +53,9 @@ func TestStaleDefinitions(t *testing.T) {
 
 // TestDefinitions: definitions that CUE compiled judge every fixture as those do that were packed, in the same words.
 func TestDefinitions(t *testing.T) {
-	job, environment := jobSchema, environmentSchema
-	t.Cleanup(func() { jobSchema, environmentSchema = job, environment })
-	jobSchema, environmentSchema = compiledJob, compiledEnvironment
+	job, environment := definition.Job, definition.Environment
+	t.Cleanup(func() { definition.Job, definition.Environment = job, environment })
+	definition.Job, definition.Environment = compiledJob, compiledEnvironment
 	for _, kind := range []string{"valid", "invalid"} {
 		files, err := filepath.Glob("../fixtures/" + kind + "/*.yaml")
 		if err != nil || len(files) < 100 {

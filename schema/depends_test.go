@@ -9,18 +9,21 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/environment"
+	"github.com/tegen-dev/tegen/schema/rule"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // TestDependsOn: what rules depend on are fields, or a mistake in one would silence nothing.
 func TestDependsOn(t *testing.T) {
-	for _, rule := range rules {
-		for _, part := range strings.Fields(rule.dependsOn) {
+	for _, rule := range rule.Rules {
+		for _, part := range strings.Fields(rule.DependsOn) {
 			path := "spec." + part
 			if part == "metadata" {
 				path = part
 			}
 			if _, _, err := Explain("TrainingJob", path); err != nil {
-				t.Errorf("a rule depends on %q: %v", rule.dependsOn, err)
+				t.Errorf("a rule depends on %q: %v", rule.DependsOn, err)
 			}
 		}
 	}
@@ -42,13 +45,13 @@ func TestDependsOnIsWhole(t *testing.T) {
 					continue
 				}
 				tried++
-				for i, rule := range rules {
-					if slices.ContainsFunc(strings.Fields(rule.dependsOn), after.invalid.touch) {
+				for i, rule := range rule.Rules {
+					if slices.ContainsFunc(strings.Fields(rule.DependsOn), after.invalid.Touch) {
 						continue
 					}
 					asked++
 					if said, says := about(before.said[i], v), about(after.said[i], v); said != says {
-						t.Errorf("%s: a rule depends on %q, but without %s it says %q, not %q", file, rule.dependsOn, v,
+						t.Errorf("%s: a rule depends on %q, but without %s it says %q, not %q", file, rule.DependsOn, v,
 							says, said)
 					}
 				}
@@ -66,7 +69,7 @@ type dependsCase struct{ job, env *structural.Node }
 // answers are what every rule says of a job.
 type answers struct {
 	said    [][]Error
-	invalid parts
+	invalid rule.Parts
 }
 
 func casesIn(t *testing.T, file string) (cases []dependsCase) {
@@ -98,20 +101,20 @@ func casesIn(t *testing.T, file string) (cases []dependsCase) {
 
 // ask loads the job and asks every rule, whatever is invalid. It says whether that could be done.
 func (c dependsCase) ask() (answers, bool) {
-	var env *Environment
+	var env *environment.Environment
 	if c.env != nil {
 		env, _ = loadEnvironment(c.env.Clone(), nil)
 	}
 	root := c.job.Clone()
 	l := loadJob(root, env, nil, &loading{})
-	if l.job == nil {
+	if l.Job == nil {
 		return answers{}, false
 	}
-	a := answers{invalid: l.invalid}
-	for _, rule := range rules {
-		v := &validation{Job: l.job, root: root, row: rowOf(&l.job.Spec)}
-		rule.check(v)
-		a.said = append(a.said, v.errs)
+	a := answers{invalid: l.Invalid}
+	for _, ru := range rule.Rules {
+		v := &rule.Validation{Written: target.Written{Job: l.Job, Root: root, Row: target.For(&l.Job.Spec)}}
+		ru.Check(v)
+		a.said = append(a.said, v.Errs)
 	}
 	return a, true
 }

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/definition"
+	"github.com/tegen-dev/tegen/schema/rule"
 )
 
 // derived are the parts of a job whose defaults finalize.go makes of other parts.
@@ -31,7 +33,7 @@ var derivedParts = sync.OnceValue(func() map[string][]string {
 	for part, sources := range derived {
 		all[part] = strings.Fields(sources)
 	}
-	for _, section := range jobSchema().Field("spec").Schema.Fields {
+	for _, section := range definition.Job().Field("spec").Schema.Fields {
 		for _, f := range section.Schema.Fields {
 			if len(f.Same) > 0 && f.Same[0] == "spec" {
 				all[section.Name+"."+f.Name] = []string{strings.Join(f.Same[1:], ".")}
@@ -42,11 +44,11 @@ var derivedParts = sync.OnceValue(func() map[string][]string {
 })
 
 // derive adds the parts that nobody has set and whose default comes from an invalid part: it is not known either.
-func (p parts) derive(root *structural.Node) {
+func derive(p rule.Parts, root *structural.Node) {
 	for more := true; more && len(p) > 0; {
 		more = false
 		for part, sources := range derivedParts() {
-			if !p.touch(part) && !root.IsSet("spec."+part) && slices.ContainsFunc(sources, p.touch) {
+			if !p.Touch(part) && !root.IsSet("spec."+part) && slices.ContainsFunc(sources, p.Touch) {
 				p[part], more = true, true
 			}
 		}
@@ -67,7 +69,7 @@ var reaches = map[string]string{
 }
 
 // reach adds what a mistake in an environment makes of jobs.
-func (p parts) reach(path string) {
+func reach(p rule.Parts, path string) {
 	names := strings.FieldsFunc(path, func(c rune) bool { return strings.ContainsRune(".[]", c) })
 	if len(names) < 2 || names[0] != "spec" {
 		return
@@ -76,7 +78,7 @@ func (p parts) reach(path string) {
 	if says := names[1] == "defaults" || names[1] == "overrides"; says && len(names) > 2 {
 		changed = names[2:3]
 	} else if says {
-		changed = jobSchema().Field("spec").Schema.Names()
+		changed = definition.Job().Field("spec").Schema.Names()
 	}
 	for _, part := range changed {
 		p[part] = true

@@ -3,6 +3,9 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/definition"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestStoreDisks: a store has the disk that it fills, and where somebody says less, the error names what else to lower.
@@ -37,5 +40,19 @@ func TestStoreDisks(t *testing.T) {
 		if (want == "") != (errs == nil) || errs != nil && !strings.Contains(errs.Error(), want) {
 			t.Errorf("%s: %v, want %q", spec, errs, want)
 		}
+	}
+}
+
+func TestUsualCompanionMemory(t *testing.T) {
+	usual := definition.Job().Field("spec").Schema
+	for _, name := range []string{"roles", job.RoleCompanion, "resources", "memory"} {
+		field := usual.Field(name)
+		if name == "memory" {
+			if got := field.Value.Text; got != job.UsualCompanionMemory {
+				t.Errorf("defaults.cue has %s, and UsualCompanionMemory is %s", got, job.UsualCompanionMemory)
+			}
+			return
+		}
+		usual = field.Schema
 	}
 }

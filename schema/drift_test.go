@@ -19,13 +19,16 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/definition"
+	"github.com/tegen-dev/tegen/schema/environment"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // cuePackage is the whole schema under CUE's own evaluator, defaults.cue included. It ends a test that would compare it
 // with stale definitions.
 func cuePackage(t *testing.T) (*cue.Context, cue.Value) {
 	t.Helper()
-	if err := stale(definitions); err != nil {
+	if err := stale(definition.Data); err != nil {
 		t.Fatal(err)
 	}
 	ctx := cuecontext.New()
@@ -47,16 +50,16 @@ func fixtures(t *testing.T, kind string) []string {
 
 // TestDrift walks job.cue and job.go together: each field stands in both.
 func TestDrift(t *testing.T) {
-	if err := stale(definitions); err != nil {
+	if err := stale(definition.Data); err != nil {
 		t.Fatal(err)
 	}
-	drift(t, jobSchema(), reflect.TypeFor[Job](), "")
-	env := environmentSchema().Field("spec").Schema
+	drift(t, definition.Job(), reflect.TypeFor[job.Job](), "")
+	env := definition.Environment().Field("spec").Schema
 	for _, f := range env.Fields {
 		if f.Name == "defaults" || f.Name == "overrides" { // merged as trees, never decoded
 			continue
 		}
-		goField, ok := jsonFields(reflect.TypeFor[EnvironmentSpec]())[f.Name]
+		goField, ok := jsonFields(reflect.TypeFor[environment.Spec]())[f.Name]
 		if !ok {
 			t.Errorf("environment.cue has spec.%s, environment.go does not", f.Name)
 			continue
@@ -133,7 +136,7 @@ func TestDefaults(t *testing.T) {
 				t.Errorf("%s: CUE refuses it: %v", file, err)
 				continue
 			}
-			d.Root = structural.Completed(d.Root, jobSchema())
+			d.Root = structural.Completed(d.Root, definition.Job())
 			if diff := cmp.Diff(decoded(t, want), decoded(t, d.Root.AppendJSON(nil))); diff != "" {
 				t.Errorf("%s (-CUE +ours):\n%s", file, diff)
 			}
@@ -173,7 +176,7 @@ func TestCUEAgrees(t *testing.T) {
 				continue
 			}
 			c := newChecker(names.KindTrainingJob)
-			c.Check(d.Root, jobSchema(), nil, d.Root.At)
+			c.Check(d.Root, definition.Job(), nil, d.Root.At)
 			extracted, err := cueyaml.Extract(file, doc.Text)
 			if err != nil {
 				continue
@@ -213,8 +216,8 @@ func TestWords(t *testing.T) {
 			walk(f.Schema, at+"."+f.Name)
 		}
 	}
-	walk(jobSchema(), "")
-	walk(environmentSchema(), "")
+	walk(definition.Job(), "")
+	walk(definition.Environment(), "")
 }
 
 // TestCUEIsClosed: CUE refuses an unknown field in every mapping. A definition that no value satisfies by itself, such
@@ -246,8 +249,8 @@ func TestCUEIsClosed(t *testing.T) {
 		}
 	}
 	same := func(text string) string { return text }
-	walk(root.LookupPath(cue.ParsePath("#TrainingJob")), jobSchema(), "job", same)
-	walk(root.LookupPath(cue.ParsePath("#Environment")), environmentSchema(), "environment", same)
+	walk(root.LookupPath(cue.ParsePath("#TrainingJob")), definition.Job(), "job", same)
+	walk(root.LookupPath(cue.ParsePath("#Environment")), definition.Environment(), "environment", same)
 	if checked < 100 {
 		t.Errorf("%d mappings: the schemas have more", checked)
 	}
@@ -271,8 +274,8 @@ func TestAlternativesExist(t *testing.T) {
 			walk(f.Schema, at+"."+f.Name)
 		}
 	}
-	walk(jobSchema(), "job")
-	walk(environmentSchema(), "environment")
+	walk(definition.Job(), "job")
+	walk(definition.Environment(), "environment")
 	if found < 20 {
 		t.Errorf("%d alternatives: matchN is not read", found)
 	}

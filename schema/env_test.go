@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestEnvNotes: what no mistake is, and nothing else would tell of: an amount that the worker has not, and a key of two
@@ -18,9 +20,9 @@ func TestEnvNotes(t *testing.T) {
 		"envFrom: [{secret: a}, {configMap: b, prefix: B_}]":                          "",
 		"envFrom: [{secret: a, prefix: A_}, {configMap: b}, {secret: c, prefix: A_}]": "spec.envFrom[2]",
 	} {
-		job := loadOne(t, jobHead+"workers: {replicas: 1}, "+says+"}\n")
+		j := loadOne(t, jobHead+"workers: {replicas: 1}, "+says+"}\n")
 		got := ""
-		for _, note := range job.Spec.envNotes() {
+		for _, note := range note.EnvNotes(&j.Spec) {
 			at, _, _ := strings.Cut(note, ": ")
 			got += at
 		}

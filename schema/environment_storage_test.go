@@ -12,7 +12,7 @@ func TestOnDeleteOfEnvironment(t *testing.T) {
 	const volumes = "storage: [{name: own, mountPath: /own, onDelete: retain}, {name: new, mountPath: /new}, " +
 		"{name: there, mountPath: /there, claim: x}, {name: scratch, mountPath: /scratch, emptyDir: {}}]"
 	const threeGo = "retain delete delete delete"
-	text := strings.Replace(job("a"), "workers:", volumes+"\n  workers:", 1)
+	text := strings.Replace(small("a"), "workers:", volumes+"\n  workers:", 1)
 	for spec, want := range map[string]string{
 		"anywhere: true\n":   "retain retain retain retain",
 		"onDelete: delete\n": threeGo,

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestEnvironmentOfOthers: what an environment says to jobs of another framework neither reaches a job nor breaks it.
@@ -10,23 +12,23 @@ func TestEnvironmentOfOthers(t *testing.T) {
 	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\n" +
 		"spec:\n  defaults: {rendezvous: {backend: etcd, store: etcd}, servers: {replicas: 7}}\n  overrides: " +
 		"{network: {collective: gloo, interface: eth1}}\n"
-	text := strings.Replace(job("a"), "workers:", "framework: mxnet\n  workers:", 1)
+	text := strings.Replace(small("a"), "workers:", "framework: mxnet\n  workers:", 1)
 	jobs, errs := load(t, text, env)
 	if errs != nil {
 		t.Fatal(errs)
 	}
 	s := jobs[0].Spec
-	if s.Rendezvous.Store != StoreWorker || s.Network.Collective != "" {
+	if s.Rendezvous.Store != job.StoreWorker || s.Network.Collective != "" {
 		t.Errorf("of torchelastic: store %q, collective %q", s.Rendezvous.Store, s.Network.Collective)
 	}
 	if s.Servers.Replicas != 7 || s.Network.Interface != "eth1" {
 		t.Errorf("of its own: %d servers, interface %q", s.Servers.Replicas, s.Network.Interface)
 	}
-	jobs, errs = load(t, job("a"), env)
+	jobs, errs = load(t, small("a"), env)
 	if errs != nil {
 		t.Fatal(errs)
 	}
-	if s := jobs[0].Spec; s.Rendezvous.Store != StoreEtcd || s.Network.Collective != "gloo" {
+	if s := jobs[0].Spec; s.Rendezvous.Store != job.StoreEtcd || s.Network.Collective != "gloo" {
 		t.Errorf("torchelastic lacks what is said to it: %+v", s.Rendezvous)
 	}
 	if _, errs = load(t, strings.Replace(text, "workers:", "rendezvous: {maxRestarts: 7}\n  workers:", 1),
@@ -46,7 +48,7 @@ func TestDefaultsOfTargets(t *testing.T) {
 		"target: pods", "target: trainjob", "framework: dlrover\n  target: elasticjob",
 		"framework: mxnet\n  target: mxjob", "framework: mxnet\n  target: mxjob-mlkube",
 	} {
-		text := strings.Replace(job("a"), "workers:", of+"\n  workers:", 1)
+		text := strings.Replace(small("a"), "workers:", of+"\n  workers:", 1)
 		if _, errs := load(t, text, environment("defaults")); errs != nil {
 			t.Errorf("%s, defaults: %v", of, errs)
 		}
@@ -54,14 +56,15 @@ func TestDefaultsOfTargets(t *testing.T) {
 			t.Errorf("%s drops overrides", of)
 		}
 	}
-	jobs, errs := load(t, strings.Replace(job("a"), "workers:", "target: pods\n  workers:", 1), environment("defaults"))
+	jobs, errs := load(t, strings.Replace(small("a"), "workers:", "target: pods\n  workers:", 1),
+		environment("defaults"))
 	if errs != nil {
 		t.Fatal(errs)
 	}
 	if s := jobs[0].Spec; s.Placement.PriorityClass != "high" || s.GracePeriod.Minutes() != 1 {
 		t.Errorf("what bare pods can carry: %+v, %s", s.Placement, s.GracePeriod.Duration)
 	}
-	if _, errs = load(t, strings.Replace(job("a"), "workers:", "target: pods\n  ttlAfterFinished: 1h\n  workers:", 1),
+	if _, errs = load(t, strings.Replace(small("a"), "workers:", "target: pods\n  ttlAfterFinished: 1h\n  workers:", 1),
 		environment("defaults")); len(errs) != 1 {
 		t.Errorf("what an author says: %v", errs)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/definition"
 )
 
 // Explain returns the field at a dotted path of a TrainingJob, or of an Environment, and the fields directly below it.
@@ -31,9 +32,9 @@ func Explain(kind, path string) (Field, []Field, error) {
 
 func schemaOf(kind string) *structural.Schema {
 	if kind == names.KindEnvironment {
-		return environmentSchema()
+		return definition.Environment()
 	}
-	return jobSchema()
+	return definition.Job()
 }
 
 // Paths returns every path of a kind's schema, sorted, for completion.

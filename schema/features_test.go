@@ -7,6 +7,8 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // everywhere are leaves that no feature is about, and why every target carries them.
@@ -63,10 +65,10 @@ func TestFeaturesAreWhole(t *testing.T) {
 	for leaf := range excused {
 		t.Errorf("everywhere has %s, which is no leaf", leaf)
 	}
-	for _, target := range append(slices.Clone(Targets), bytePSJob, mxnetLocalJob) {
-		for lacked := range target.Lacks {
-			if !slices.ContainsFunc(Features, func(f Feature) bool { return f.Name == lacked }) {
-				t.Errorf("%s/%s lacks %s, which is no feature: it is not refused", target.Framework, target.Name,
+	for _, tgt := range append(slices.Clone(target.All), target.BytePSJob, target.MxnetLocalJob) {
+		for lacked := range tgt.Lacks {
+			if !slices.ContainsFunc(target.Features, func(f target.Feature) bool { return f.Name == lacked }) {
+				t.Errorf("%s/%s lacks %s, which is no feature: it is not refused", tgt.Framework, tgt.Name,
 					lacked)
 			}
 		}
@@ -77,9 +79,9 @@ func TestFeaturesAreWhole(t *testing.T) {
 func featured(leaf string) bool {
 	text := "spec: {" + strings.ReplaceAll(leaf, ".", ": {") + ": x" + strings.Repeat("}", strings.Count(leaf, ".")+1)
 	docs, _ := structural.Split(Source{Name: "leaf", Data: []byte(text)})
-	r := &validation{Job: &Job{}, root: structural.Parse(docs[0]).Root}
-	return slices.ContainsFunc(Features, func(f Feature) bool {
+	j := &target.Written{Job: &job.Job{}, Root: structural.Parse(docs[0]).Root}
+	return slices.ContainsFunc(target.Features, func(f target.Feature) bool {
 		field, _, _ := strings.Cut(f.Name, "=")
-		return field == leaf || len(f.used(r)) > 0
+		return field == leaf || len(f.Used(j)) > 0
 	})
 }

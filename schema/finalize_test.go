@@ -6,12 +6,15 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 const jobHead = "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: a, namespace: ml}\nspec: " +
 	"{image: 'x:1', command: [python, train.py], "
 
-func loadOne(t *testing.T, text string) *Job {
+func loadOne(t *testing.T, text string) *job.Job {
 	t.Helper()
 	jobs, err := Load(named("a.yaml", text))
 	if err != nil {
@@ -59,16 +62,16 @@ func TestDefaultProcesses(t *testing.T) {
 func TestDefaultStore(t *testing.T) {
 	const image = ", images: {rendezvous: 'r:1'}"
 	for spec, want := range map[string]string{
-		"workers: {replicas: 2}":                                                StoreWorker,
-		"workers: {replicas: 2}" + image:                                        StoreCompanion,
-		"workers: {replicas: 1, min: 1, max: 4}" + image:                        StoreCompanion,
-		"workers: {replicas: 1}" + image:                                        StoreWorker,
-		"workers: {replicas: 1}, rendezvous: {store: companion}" + image:        StoreCompanion,
-		"workers: {replicas: 1}, rendezvous: {companion: {name: meet}}" + image: StoreCompanion,
+		"workers: {replicas: 2}":                                                job.StoreWorker,
+		"workers: {replicas: 2}" + image:                                        job.StoreCompanion,
+		"workers: {replicas: 1, min: 1, max: 4}" + image:                        job.StoreCompanion,
+		"workers: {replicas: 1}" + image:                                        job.StoreWorker,
+		"workers: {replicas: 1}, rendezvous: {store: companion}" + image:        job.StoreCompanion,
+		"workers: {replicas: 1}, rendezvous: {companion: {name: meet}}" + image: job.StoreCompanion,
 		// which needs a store
-		"workers: {replicas: 1}, rendezvous: {backend: etcd}" + image:                StoreCompanion,
-		"framework: horovod, workers: {replicas: 2}" + image:                         StoreWorker,
-		"workers: {replicas: 2}, rendezvous: {store: external, endpoint: 'e.x:123'}": StoreExternal,
+		"workers: {replicas: 1}, rendezvous: {backend: etcd}" + image:                job.StoreCompanion,
+		"framework: horovod, workers: {replicas: 2}" + image:                         job.StoreWorker,
+		"workers: {replicas: 2}, rendezvous: {store: external, endpoint: 'e.x:123'}": job.StoreExternal,
 	} {
 		if got := loadOne(t, jobHead+spec+"}\n").Spec.Rendezvous.Store; got != want {
 			t.Errorf("%s: store %s, want %s", spec, got, want)
@@ -77,7 +80,7 @@ func TestDefaultStore(t *testing.T) {
 	// An environment says how companions are: a job that has none is no mistake of its author's.
 	const env = "---\napiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {defaults: " +
 		"{images: {rendezvous: 'r:1'}, rendezvous: {companion: {name: meet}}}}\n"
-	for workers, want := range map[int]string{1: StoreWorker, 2: StoreCompanion} {
+	for workers, want := range map[int]string{1: job.StoreWorker, 2: job.StoreCompanion} {
 		if got := loadOne(t, fmt.Sprintf("%sworkers: {replicas: %d}}\n%s", jobHead, workers,
 			env)).Spec.Rendezvous.Store; got != want {
 			t.Errorf("%d workers where companions have settings: store %s, want %s", workers, got, want)
@@ -166,10 +169,10 @@ func TestAcceleratorsWithout(t *testing.T) {
 	}
 }
 
-func sides(c *Compute) string {
+func sides(c *job.Compute) string {
 	var words []string
 	for _, side := range []map[string]resource.Quantity{c.Requested(), c.Limited()} {
-		for _, name := range []string{resourceCPU, resourceMemory} {
+		for _, name := range []string{job.ResourceCPU, job.ResourceMemory} {
 			word := "-"
 			if q, ok := side[name]; ok {
 				word = q.String()
@@ -266,10 +269,10 @@ func TestTaken(t *testing.T) {
 			"spec.roles.server.resources: the Environment leaves cpu 2 of 16, memory 4Gi of 64Gi to each server",
 		},
 	} {
-		job := loadOne(t,
+		j := loadOne(t,
 			jobHead+"workers: {replicas: 2}, "+c.spec+"}\n---\napiVersion: tegen.dev/v1alpha1\nkind: "+
 				"Environment\nmetadata: {name: e}\nspec: {"+c.env+"}\n")
-		if got := strings.Join(job.takenNotes(), "\n"); got != c.want {
+		if got := strings.Join(note.TakenNotes(j), "\n"); got != c.want {
 			t.Errorf("%s, %s: %q, want %q", c.spec, c.env, got, c.want)
 		}
 	}

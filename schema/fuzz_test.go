@@ -10,6 +10,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/definition"
 )
 
 // addFixtures has a fuzz test begin with all fixtures.
@@ -41,7 +42,7 @@ func FuzzDefinitions(f *testing.F) {
 				continue
 			}
 			packed, compiled := newChecker(names.KindTrainingJob), newChecker(names.KindTrainingJob)
-			packed.Check(first.Root, jobSchema(), nil, first.Root.At)
+			packed.Check(first.Root, definition.Job(), nil, first.Root.At)
 			compiled.Check(second.Root, compiledJob(), nil, second.Root.At)
 			if diff := cmp.Diff(compiled.Errs, packed.Errs); diff != "" {
 				t.Fatalf("(-compiled +packed):\n%s", diff)
@@ -49,7 +50,7 @@ func FuzzDefinitions(f *testing.F) {
 			if len(packed.Errs) > 0 {
 				continue
 			}
-			a := structural.Completed(first.Root, jobSchema()).AppendJSON(nil)
+			a := structural.Completed(first.Root, definition.Job()).AppendJSON(nil)
 			b := structural.Completed(second.Root, compiledJob()).AppendJSON(nil)
 			if string(a) != string(b) {
 				t.Fatalf("completed by packed definitions %s, by compiled ones %s", a, b)

@@ -6,6 +6,9 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/tegen-dev/tegen/schema/definition"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // gangJob is a job of several roles, whether or not its framework has the target.
@@ -64,7 +67,7 @@ func TestPriorityOfGangs(t *testing.T) {
 		"volcano":          "spec.gang.priority: high is not spec.placement.priorityClass low",
 		"kueue, queue: ml": "",
 	} {
-		_, errs := load(t, job("a")+"  placement: {priorityClass: low}\n"+
+		_, errs := load(t, small("a")+"  placement: {priorityClass: low}\n"+
 			"  gang: {priority: high, scheduler: "+scheduler+"}\n")
 		if got := errs.Error(); want == "" && len(errs) > 0 || !strings.Contains(got, want) {
 			t.Errorf("%s: got %q, want %q", scheduler, got, want)
@@ -75,7 +78,7 @@ func TestPriorityOfGangs(t *testing.T) {
 // TestNamesOfGangs: two jobs share a gang only where its scheduler calls both by one name.
 func TestNamesOfGangs(t *testing.T) {
 	roles := strings.Replace(gangJob("  workers: {replicas: 2}\n"), "name: j,", "name: a,", 1)
-	one := strings.NewReplacer("{name: a}", "{name: a-worker, namespace: ml}").Replace(job("a"))
+	one := strings.NewReplacer("{name: a}", "{name: a-worker, namespace: ml}").Replace(small("a"))
 	for _, c := range []struct{ roles, one, want string }{
 		{"volcano", "volcano", ""}, // PodGroups a and a-worker
 		{"koordinator", "volcano", ""},
@@ -94,8 +97,8 @@ func TestNamesOfGangs(t *testing.T) {
 // TestDialects: job.cue names the dialects, what one is told are fields of a gang, and no two schedulers have one name.
 func TestDialects(t *testing.T) {
 	seen := map[string]string{}
-	names := []string{GangNone}
-	for _, d := range Dialects {
+	names := []string{job.GangNone}
+	for _, d := range job.Dialects {
 		names = append(names, d.Name)
 		for _, field := range d.Fields {
 			if _, _, err := Explain("TrainingJob", "spec.gang."+field); err != nil {
@@ -107,7 +110,7 @@ func TestDialects(t *testing.T) {
 		}
 		seen[d.Scheduler] = d.Name
 	}
-	gang := jobSchema().Field("spec").Schema.Field("gang").Schema
+	gang := definition.Job().Field("spec").Schema.Field("gang").Schema
 	enum := gang.Field("scheduler").Schema.Enum()
 	slices.Sort(names)
 	slices.Sort(enum)

@@ -5,19 +5,20 @@ import (
 	"testing"
 
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/rule"
 )
 
 // TestPanic: a fault of tegen while it loads one job is a mistake at this job, and hides no mistake of another.
 func TestPanic(t *testing.T) {
-	before := rules
-	defer func() { rules = before }()
-	rules = append(rules[:len(rules):len(rules)], rule{func(r *validation) {
+	before := rule.Rules
+	defer func() { rule.Rules = before }()
+	rule.Rules = append(rule.Rules[:len(rule.Rules):len(rule.Rules)], rule.Rule{Check: func(r *rule.Validation) {
 		if r.Metadata.Name == "b" {
 			var none *structural.Node
 			_ = none.Items[0]
 		}
-	}, ""})
-	_, errs := load(t, job("a"), job("b"), strings.Replace(job("c"), "image:", "imag:", 1))
+	}})
+	_, errs := load(t, small("a"), small("b"), strings.Replace(small("c"), "image:", "imag:", 1))
 	if len(errs) != 3 {
 		t.Fatalf("%v", errs)
 	}

@@ -1,10 +1,14 @@
 package schema
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/tegen-dev/tegen/schema/definition"
+)
 
 // CheckImage returns what is wrong with an image that is named outside a job, by the rule for those in jobs.
 func CheckImage(name string) error {
-	image := jobSchema().Field("spec").Schema.Field("image").Schema
+	image := definition.Job().Field("spec").Schema.Field("image").Schema
 	if image.Allows(name) {
 		return nil
 	}

@@ -1,45 +1,22 @@
 package schema
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/environment"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
-// Input is a digest of what the author wrote: the job's metadata and spec as they reach tegen, and the spec of the
-// Environment that is merged into them. Defaults, comments, the order of fields, and what tools write into metadata do
-// not change it. Two renderings of one Input differ only where the programs differ that made them.
-func (j *Job) Input() string { return j.input }
-
-// WithoutInput forgets the digest, for renderings that are only compared: two documents may mean the same.
-func (j *Job) WithoutInput() *Job {
-	j.input = ""
-	return j
-}
-
-// AddInput makes something else that the author wrote part of Input. Nothing leaves it as it is.
-func (j *Job) AddInput(more ...string) {
-	if len(more) > 0 {
-		j.input = digest([]byte(j.input + "\n" + strings.Join(more, "\n")))
-	}
-}
-
-func digest(text []byte) string {
-	sum := sha256.Sum256(text)
-	return "sha256:" + hex.EncodeToString(sum[:])
-}
-
 // inputOf is the digest of a job's document, before anything is merged into it.
-func inputOf(job *structural.Node, env *Environment) string {
-	text := canonical(nil, ofAuthor(job))
+func inputOf(j *structural.Node, env *environment.Environment) string {
+	text := canonical(nil, ofAuthor(j))
 	if env != nil {
-		text = append(append(text, '\n'), env.written...)
+		text = append(append(text, '\n'), env.Written...)
 	}
-	return digest(text)
+	return job.Digest(text)
 }
 
 // writtenSpec is the spec of an Environment, in a canonical form.

@@ -17,6 +17,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/definition"
 )
 
 // validators are compiled from what JSONSchema prints, by a program that is not CUE's.
@@ -72,9 +73,9 @@ func judge(t *testing.T, validators map[string]*jsonschema.Schema, file string) 
 		if parsed.Root == nil {
 			continue
 		}
-		kind, s := names.KindTrainingJob, jobSchema()
+		kind, s := names.KindTrainingJob, definition.Job()
 		if k := parsed.Root.Field("kind"); k != nil && k.Text == names.KindEnvironment {
-			kind, s = k.Text, environmentSchema()
+			kind, s = k.Text, definition.Environment()
 		}
 		if err := validators[kind].Validate(value); err != nil {
 			v.refused = err

@@ -9,13 +9,15 @@ import (
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/definition"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 var ownKinds = []string{names.KindTrainingJob, names.KindEnvironment}
 
 // isImported reports whether 'tegen import' makes jobs of a kind: of those that it renders.
 func isImported(kind string) bool {
-	return slices.ContainsFunc(Targets, func(t Target) bool { return t.workload() == kind })
+	return slices.ContainsFunc(target.All, func(t target.Target) bool { return t.Workload() == kind })
 }
 
 // kindOf says what a document is, or is most likely meant to be: its schema then says what is wrong with the rest.
@@ -75,7 +77,8 @@ func headErrors(root *structural.Node, imported bool) (errs Errors) {
 
 // nameErrors looks at nothing else of the metadata: what else stands there is another kind's.
 func nameErrors(root *structural.Node) Errors {
-	n, s, at := root.Field("metadata"), jobSchema().Field("metadata").Schema, (*structural.Place)(nil).Key("metadata")
+	n, s, at := root.Field("metadata"), definition.Job().Field("metadata").Schema,
+		(*structural.Place)(nil).Key("metadata")
 	if n != nil && n.Kind == yamldoc.Map {
 		n, s, at = n.Field("name"), s.Field("name").Schema, at.Key("name")
 	}

@@ -3,14 +3,17 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestLaunch: an author's own launcher is found where it starts one, and nothing that only looks like one.
 func TestLaunch(t *testing.T) {
-	torch, entrypoint, dlrover := Spec{Framework: FrameworkTorchelastic, Launcher: LauncherTorchrun},
-		Spec{Framework: FrameworkTorchelastic, Launcher: LauncherEntrypoint}, Spec{Framework: FrameworkDLRover}
+	torch, entrypoint, dlrover := job.Spec{Framework: job.FrameworkTorchelastic, Launcher: job.LauncherTorchrun},
+		job.Spec{Framework: job.FrameworkTorchelastic, Launcher: job.LauncherEntrypoint},
+		job.Spec{Framework: job.FrameworkDLRover}
 	for _, c := range []struct {
-		spec          Spec
+		spec          job.Spec
 		command, args string // words apart by "|"
 		want          string // program and options, "-" where tegen starts the launcher
 	}{

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 const smallJob = `apiVersion: tegen.dev/v1alpha1
@@ -26,9 +27,9 @@ spec:
   workers: {replicas: 2}
 `
 
-func job(name string) string { return fmt.Sprintf(smallJob, name) }
+func small(name string) string { return fmt.Sprintf(smallJob, name) }
 
-func load(t *testing.T, texts ...string) ([]*Job, Errors) {
+func load(t *testing.T, texts ...string) ([]*job.Job, Errors) {
 	t.Helper()
 	var sources []Source
 	for i, text := range texts {
@@ -86,7 +87,7 @@ func TestHostileInput(t *testing.T) {
 		{"bidirectional", "a: b # \u202e\n", "U+202E changes the direction"},
 		{
 			"many groups",
-			job("a") + "  groups: [" + strings.Repeat("{name: g, image: 'a:1', command: [x]},", 20000) + "]\n",
+			small("a") + "  groups: [" + strings.Repeat("{name: g, image: 'a:1', command: [x]},", 20000) + "]\n",
 			"spec.groups: has 20000 items, more than the limit of 2000",
 		},
 		{
@@ -128,7 +129,7 @@ func TestLargeEnvironment(t *testing.T) {
 		strings.Repeat("a", 900_000) + "}]}\n"
 	var jobs strings.Builder
 	for i := range 300 {
-		jobs.WriteString(job(fmt.Sprintf("j%d", i)) + "---\n")
+		jobs.WriteString(small(fmt.Sprintf("j%d", i)) + "---\n")
 	}
 	_, errs := load(t, text, jobs.String())
 	const want = "bytes, merged into 300 jobs, exceeds the limit of 100 MiB in all"
@@ -148,8 +149,8 @@ func nested(depth int) string {
 // TestNothingHides: each mistake of every document is reported, and a document that is not YAML hides no other.
 func TestNothingHides(t *testing.T) {
 	_, errs := load(t,
-		job("Bad")+"---\nspec: [\n---\n"+strings.Replace(job("b"), "image:", "imag:", 1),
-		strings.Replace(job("c"), "replicas: 2", "replicas: two, max: none", 1))
+		small("Bad")+"---\nspec: [\n---\n"+strings.Replace(small("b"), "image:", "imag:", 1),
+		strings.Replace(small("c"), "replicas: 2", "replicas: two, max: none", 1))
 	want := []string{"0.yaml:3:18", "0.yaml:10:1", "0.yaml:14:1", "0.yaml:15:3", "1.yaml:7:23", "1.yaml:7:33"}
 	var got []string
 	for _, e := range errs {
@@ -162,17 +163,17 @@ func TestNothingHides(t *testing.T) {
 
 func TestDocumentMarkers(t *testing.T) {
 	for _, text := range []string{
-		job("a") + "---\n" + job("b"),
-		job("a") + "---\t# the second\n" + job("b"),
-		"--- # first\n" + job("a") + "...\n---\n" + job("b") + "---\n",
-		"# a comment\n---\n" + job("a") + "\n---\n# only a comment\n---\n" + job("b"),
+		small("a") + "---\n" + small("b"),
+		small("a") + "---\t# the second\n" + small("b"),
+		"--- # first\n" + small("a") + "...\n---\n" + small("b") + "---\n",
+		"# a comment\n---\n" + small("a") + "\n---\n# only a comment\n---\n" + small("b"),
 	} {
 		jobs, errs := load(t, text)
 		if errs != nil || len(jobs) != 2 {
 			t.Errorf("%d jobs, %v, of:\n%s", len(jobs), errs, text)
 		}
 	}
-	jobs, errs := load(t, strings.Replace(job("a"), "[python, train.py]", "[sh, -c, \"a --- b\"]", 1))
+	jobs, errs := load(t, strings.Replace(small("a"), "[python, train.py]", "[sh, -c, \"a --- b\"]", 1))
 	if errs != nil || jobs[0].Spec.Command[2] != "a --- b" {
 		t.Errorf("a marker in a string: %v", errs)
 	}
@@ -205,7 +206,7 @@ func TestShuffled(t *testing.T) {
 		}
 		var got bytes.Buffer
 		for _, j := range jobs {
-			j.at = structural.Position{}
+			j.Origin.At = structural.Position{}
 			fmt.Fprintf(&got, "%+v\n", j.Metadata)
 			fmt.Fprintf(&got, "%+v\n", j.Spec.Workers)
 		}
@@ -232,7 +233,7 @@ spec:
   accelerator: {tolerations: [{key: gpu, operator: Exists}], nodeSelector: {pool: gpu, zone: b}}
   storage: {replace: all, nfs: {server: nfs.example, path: /export}}
 `
-	text := strings.Replace(job("a"), "workers:", `resources: {cpu: 1, memory: 8Gi}
+	text := strings.Replace(small("a"), "workers:", `resources: {cpu: 1, memory: 8Gi}
   env: [{name: A, value: own}]
   storage: [{mountPath: /data, claim: shared}, {name: s, mountPath: /s, emptyDir: {}}]
   workers:`, 1)
@@ -279,9 +280,9 @@ func TestStorageClassesOfStores(t *testing.T) {
 	} {
 		env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {storage: {" + c.where +
 			"}}\n"
-		text := strings.Replace(job("a"), "workers:", `rendezvous:
+		text := strings.Replace(small("a"), "workers:", `rendezvous:
     {backend: etcd, store: etcd, etcd: {storage: {size: 8Gi, storageClass: gp3}}}
-  workers:`, 1) + "---\n" + strings.Replace(job("b"), "workers:", `rendezvous:
+  workers:`, 1) + "---\n" + strings.Replace(small("b"), "workers:", `rendezvous:
     {backend: etcd, store: companion, companion: {storage: {size: 8Gi}}}
   images: {rendezvous: registry.example/rendezvous:1}
   workers:`, 1)
@@ -303,7 +304,7 @@ func TestStorageClassesOfStores(t *testing.T) {
 func TestAlternativesAreOneValue(t *testing.T) {
 	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {overrides: {identity: " +
 		"{nodeRole: {}}}}\n"
-	text := strings.Replace(job("a"), "workers:",
+	text := strings.Replace(small("a"), "workers:",
 		"identity: {irsa: {role: 'arn:aws:iam::123456789012:role/r'}}\n  workers:", 1)
 	jobs, errs := load(t, text, env)
 	if errs != nil {
@@ -318,7 +319,7 @@ func TestAlternativesAreOneValue(t *testing.T) {
 func TestEnvironmentMistakesHaveItsFile(t *testing.T) {
 	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec:\n  overrides:\n    " +
 		"workers: {replicas: 3, max: 2}\n"
-	_, errs := load(t, job("a"), env)
+	_, errs := load(t, small("a"), env)
 	if len(errs) != 1 || errs[0].Error() != "1.yaml:6:25: spec.workers.replicas: 3 is above max 2" {
 		t.Errorf("got %v", errs)
 	}
@@ -334,12 +335,12 @@ func TestNoConsequences(t *testing.T) {
 		texts []string
 		want  int
 	}{
-		{"two names that are none", []string{job("Foo"), job("Bar")}, 2},
+		{"two names that are none", []string{small("Foo"), small("Bar")}, 2},
 		{
 			"a mistyped namespace in two jobs of one name",
 			[]string{
-				strings.Replace(job("a"), "name: a", "name: a, nmespace: x", 1),
-				strings.Replace(job("a"), "name: a", "name: a, nmespace: y", 1),
+				strings.Replace(small("a"), "name: a", "name: a, nmespace: x", 1),
+				strings.Replace(small("a"), "name: a", "name: a, nmespace: y", 1),
 			},
 			2,
 		},
@@ -357,10 +358,10 @@ func TestNoConsequences(t *testing.T) {
 		},
 		{
 			"a field that stands elsewhere",
-			[]string{strings.Replace(job("a"), "workers: {replicas: 2}", "replicas: 4", 1)},
+			[]string{strings.Replace(small("a"), "workers: {replicas: 2}", "replicas: 4", 1)},
 			1,
 		},
-		{"a mistyped field", []string{strings.Replace(job("a"), "command:", "comand:", 1)}, 1},
+		{"a mistyped field", []string{strings.Replace(small("a"), "command:", "comand:", 1)}, 1},
 	} {
 		if _, errs := load(t, c.texts...); len(errs) != c.want {
 			t.Errorf("%s: %d messages, want %d:\n%v", c.what, len(errs), c.want, errs)
@@ -385,7 +386,7 @@ func TestNeighbours(t *testing.T) {
 			"namespace default exists",
 		},
 	} {
-		_, errs := load(t, strings.Replace(job("a"), c.from, c.to, 1))
+		_, errs := load(t, strings.Replace(small("a"), c.from, c.to, 1))
 		if len(errs) != 2 || !strings.Contains(errs.Error(), c.want) {
 			t.Errorf("want %q and one more:\n%v", c.want, errs)
 		}
@@ -394,7 +395,7 @@ func TestNeighbours(t *testing.T) {
 
 // TestPlacesOfItems: what is wrong in a list is reported at its own place, whatever else is wrong in it.
 func TestPlacesOfItems(t *testing.T) {
-	_, errs := load(t, strings.Replace(job("a"), "[python, train.py]", `[5, "--x=<NAME>"]`, 1))
+	_, errs := load(t, strings.Replace(small("a"), "[python, train.py]", `[5, "--x=<NAME>"]`, 1))
 	if len(errs) != 2 || errs[1].Path != "spec.command[1]" {
 		t.Errorf("got %v", errs)
 	}

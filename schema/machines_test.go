@@ -5,6 +5,10 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/machine"
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 const machineJob = `apiVersion: tegen.dev/v1alpha1
@@ -21,7 +25,7 @@ spec: {`
 // accelerators.
 func TestMachinesFit(t *testing.T) {
 	seen := map[string]bool{}
-	for _, m := range Machines() {
+	for _, m := range machine.All() {
 		if seen[m.Name] || m.GPU < 1 || len(m.NodeSelector) == 0 {
 			t.Errorf("%s: twice, or without accelerators or a label", m.Name)
 		}
@@ -30,7 +34,7 @@ func TestMachinesFit(t *testing.T) {
 			if all == nil {
 				continue
 			}
-			each := resource.MustParse(m.share(1)[field])
+			each := resource.MustParse(m.Share(1)[field])
 			if each.Mul(m.GPU); each.Cmp(*all) > 0 || each.IsZero() {
 				t.Errorf("%s: %s %s for all workers, of %s", m.Name, field, each.String(), all.String())
 			}
@@ -49,16 +53,17 @@ func TestMachineOfPlace(t *testing.T) {
 		place, job, fabric, cpu, device string
 		selects                         bool
 	}{
-		"the table's":     {"", whole, FabricEFA, "181", DeviceEFA, true},
-		"the place's":     {row, whole, FabricInfiniBand, "64", "rdma/ib", true},
-		"a half of it":    {row, half, FabricInfiniBand, "32", "rdma/ib", true},
-		"anywhere":        {"anywhere: true", whole, None, "181", "", false},
-		"no accelerators": {"overrides: {resources: {gpu: 0}}", whole, None, "1", "", false},
+		"the table's":     {"", whole, job.FabricEFA, "181", job.DeviceEFA, true},
+		"the place's":     {row, whole, job.FabricInfiniBand, "64", "rdma/ib", true},
+		"a half of it":    {row, half, job.FabricInfiniBand, "32", "rdma/ib", true},
+		"anywhere":        {"anywhere: true", whole, job.None, "181", "", false},
+		"no accelerators": {"overrides: {resources: {gpu: 0}}", whole, job.None, "1", "", false},
 		"the job's own CPU": {
-			row, strings.Replace(whole, "gpu", "cpu: 3, gpu", 1), FabricInfiniBand, "3", "rdma/ib", true,
+			row, strings.Replace(whole, "gpu", "cpu: 3, gpu", 1), job.FabricInfiniBand, "3", "rdma/ib", true,
 		},
 		"one by override": {
-			row + ", overrides: {resources: {machine: p5en.48xlarge}}", whole, FabricEFA, "181", DeviceEFA, true,
+			row + ", overrides: {resources: {machine: p5en.48xlarge}}", whole, job.FabricEFA, "181", job.DeviceEFA,
+			true,
 		},
 	} {
 		sources := []Source{
@@ -111,7 +116,7 @@ func TestMachineBesideGroups(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if all := strings.Join(jobs[0].Notes(), "\n"); strings.Contains(all, "the workers' alone") != noted {
+		if all := strings.Join(note.Of(jobs[0]), "\n"); strings.Contains(all, "the workers' alone") != noted {
 			t.Errorf("%q: noted %v: %s", own, !noted, all)
 		}
 	}
@@ -124,18 +129,18 @@ func TestCardsGoWhole(t *testing.T) {
 		fabric string
 		noted  bool
 	}{
-		`resources: {machine: a3-ultragpu-8g, gpu: 8}}`:                          {FabricRoCE, false},
-		`resources: {machine: a3-ultragpu-8g, gpu: 4}}`:                          {None, true},
-		`resources: {machine: a3-ultragpu-8g, gpu: 4}, network: {fabric: none}}`: {None, false},
-		`resources: {machine: a4-highgpu-8g, gpu: 4}, network: {fabric: roce}}`:  {FabricRoCE, false},
-		`resources: {machine: p5.48xlarge, gpu: 4}}`:                             {FabricEFA, false},
-		`resources: {machine: g5.48xlarge, gpu: 1}}`:                             {None, true},
-		`resources: {machine: g5.48xlarge, gpu: 8}}`:                             {FabricEFA, false},
-		`resources: {machine: g5.48xlarge, gpu: 1}, network: {fabric: none}}`:    {None, false},
-		`resources: {machine: g5.4xlarge, gpu: 1}}`:                              {None, false},
-		`resources: {machine: a3-megagpu-8g, gpu: 8}}`:                           {None, true},
-		`resources: {machine: a3-megagpu-8g, gpu: 8}, network: {fabric: none}}`:  {None, false},
-		`resources: {machine: a4-highgpu-8g, gpu: 8}, network: {fabric: none}}`:  {None, false},
+		`resources: {machine: a3-ultragpu-8g, gpu: 8}}`:                          {job.FabricRoCE, false},
+		`resources: {machine: a3-ultragpu-8g, gpu: 4}}`:                          {job.None, true},
+		`resources: {machine: a3-ultragpu-8g, gpu: 4}, network: {fabric: none}}`: {job.None, false},
+		`resources: {machine: a4-highgpu-8g, gpu: 4}, network: {fabric: roce}}`:  {job.FabricRoCE, false},
+		`resources: {machine: p5.48xlarge, gpu: 4}}`:                             {job.FabricEFA, false},
+		`resources: {machine: g5.48xlarge, gpu: 1}}`:                             {job.None, true},
+		`resources: {machine: g5.48xlarge, gpu: 8}}`:                             {job.FabricEFA, false},
+		`resources: {machine: g5.48xlarge, gpu: 1}, network: {fabric: none}}`:    {job.None, false},
+		`resources: {machine: g5.4xlarge, gpu: 1}}`:                              {job.None, false},
+		`resources: {machine: a3-megagpu-8g, gpu: 8}}`:                           {job.None, true},
+		`resources: {machine: a3-megagpu-8g, gpu: 8}, network: {fabric: none}}`:  {job.None, false},
+		`resources: {machine: a4-highgpu-8g, gpu: 8}, network: {fabric: none}}`:  {job.None, false},
 	} {
 		text := machineJob + strings.Replace(spec, ", gpu", ", cpu: 9, memory: 9Gi, gpu", 1)
 		jobs, err := Load(named("job", text))
@@ -143,7 +148,7 @@ func TestCardsGoWhole(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 			continue
 		}
-		noted := strings.Contains(strings.Join(jobs[0].Notes(), "\n"), "get no fabric")
+		noted := strings.Contains(strings.Join(note.Of(jobs[0]), "\n"), "get no fabric")
 		if got := jobs[0].Spec.Network.Fabric; got != want.fabric || noted != want.noted {
 			t.Errorf("%s: fabric %s, noted %v", spec, got, noted)
 		}
@@ -179,7 +184,7 @@ func TestCardNotes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got := strings.Join(jobs[0].cardNotes(), "\n")
+		got := strings.Join(note.CardNotes(jobs[0]), "\n")
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
 			t.Errorf("%s, Environment %s: notes %q, want %q", c.spec, c.env, got, c.want)
 		}

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestAcceleratorNotes: what accelerators of AMD, AWS and Google need beside their resource is told once it is missing,
@@ -35,7 +37,7 @@ func TestAcceleratorNotes(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 			continue
 		}
-		got := jobs[0].acceleratorNotes()
+		got := note.AcceleratorNotes(jobs[0])
 		for i, note := range got {
 			if i >= len(want) || !strings.HasPrefix(note, want[i]) {
 				t.Errorf("%s: note %q, want %q", spec, note, want)

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestOpenStoreNotes: a store that only a NetworkPolicy keeps others from is noted where the job has none.
@@ -43,7 +45,7 @@ func TestOpenStoreNotes(t *testing.T) {
 		host + "launcher: none, ": "",
 	} {
 		var notes []string
-		for _, note := range loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n").Notes() {
+		for _, note := range note.Of(loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n")) {
 			if strings.HasPrefix(note, "spec.network") {
 				notes = append(notes, note)
 			}

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestPodsReadyNotes: Kueue evicts a job that lacks a pod, which only matters to one that could do without, or that
@@ -21,7 +23,7 @@ func TestPodsReadyNotes(t *testing.T) {
 		elastic + data + "}}]":                                  "",
 		"gang: {scheduler: volcano}, " + elastic + data + "}}]": "",
 	} {
-		notes := loadOne(t, jobHead+spec+"}\n").Notes()
+		notes := note.Of(loadOne(t, jobHead+spec+"}\n"))
 		var got []string
 		for _, note := range notes {
 			if strings.Contains(note, "30 minutes") {
@@ -47,7 +49,7 @@ func TestKeygenQueueNotes(t *testing.T) {
 		companion: "",
 	} {
 		var got []string
-		for _, note := range loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n").Notes() {
+		for _, note := range note.Of(loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n")) {
 			if strings.HasPrefix(note, "spec.gang.queue: ") {
 				got = append(got, note)
 			}

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestImageSSHNotes: who leaves ssh to the image hears which variables end in the launcher, and that it may start too
@@ -28,7 +30,7 @@ func TestImageSSHNotes(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 			continue
 		}
-		notes := strings.Join(jobs[0].Spec.imageSSHNotes(), "\n")
+		notes := strings.Join(note.ImageSSHNotes(&jobs[0].Spec), "\n")
 		if (notes != "") != (want != "") || !strings.Contains(notes, want) {
 			t.Errorf("%s: want a note with %q, not %q", spec, want, notes)
 		}

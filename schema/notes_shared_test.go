@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestSharedNotes: who divides a GPU hears what NCCL makes of it, and nobody else does.
@@ -23,7 +25,7 @@ func TestSharedNotes(t *testing.T) {
 			t.Errorf("%s: %v", spec, err)
 			continue
 		}
-		notes := strings.Join(jobs[0].Spec.sharedNotes(), "\n")
+		notes := strings.Join(note.SharedNotes(&jobs[0].Spec), "\n")
 		if (notes != "") != (want != "") || !strings.Contains(notes, want) {
 			t.Errorf("%s: want a note with %q, not %q", spec, want, notes)
 		}

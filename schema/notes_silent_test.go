@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestSilentNotes: what is valid and does otherwise than its author may think is told, and what does as it says is not.
@@ -58,11 +60,11 @@ func TestSilentNotes(t *testing.T) {
 			"gpu: 8}": "spec.storage[0]: the claim is",
 		two + "storage: [{mountPath: /d}], resources: {machine: a3-highgpu-8g, gpu: 8, cpu: 9, memory: 9Gi}": "",
 	} {
-		job := expect(t, spec, "")
-		if job == nil {
+		j := expect(t, spec, "")
+		if j == nil {
 			continue
 		}
-		notes := strings.Join(job.silentNotes(), "\n")
+		notes := strings.Join(note.SilentNotes(j), "\n")
 		if (want == "") != (notes == "") || !strings.HasPrefix(notes, want) {
 			t.Errorf("%s\nnotes %q\nwant  %q", spec, notes, want)
 		}
@@ -96,7 +98,7 @@ func TestEnvironmentNotes(t *testing.T) {
 			t.Errorf("%s: %v", c.spec, err)
 			continue
 		}
-		notes := strings.Join(jobs[0].silentNotes(), "\n")
+		notes := strings.Join(note.SilentNotes(jobs[0]), "\n")
 		if (c.want == "") != (notes == "") || !strings.Contains(notes, c.want) {
 			t.Errorf("%s %s: notes %q, want %q", c.spec, c.environment, notes, c.want)
 		}
@@ -109,7 +111,7 @@ func TestReleasedDefinition(t *testing.T) {
 		"target: elasticjob, rendezvous: {backend: etcd, store: etcd}, ": true,
 		"framework: dlrover, target: elasticjob, ":                       false, "target: pytorchjob, ": false,
 	} {
-		notes := loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n").Notes()
+		notes := note.Of(loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n"))
 		if got := strings.Contains(strings.Join(notes, "\n"), "tegen install crds"); got != want {
 			t.Errorf("%s: a note: %t, want %t: %q", spec, got, want, notes)
 		}
@@ -122,7 +124,7 @@ func TestPrivilegedNamespace(t *testing.T) {
 		"createNamespace: true, network: {host: true}, ": true, "createNamespace: true, ": false,
 		"network: {host: true}, ": false,
 	} {
-		notes := loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n").Notes()
+		notes := note.Of(loadOne(t, jobHead+spec+"workers: {replicas: 2}}\n"))
 		if got := strings.Contains(strings.Join(notes, "\n"), "level privileged"); got != want {
 			t.Errorf("%s: a note: %t, want %t: %q", spec, got, want, notes)
 		}

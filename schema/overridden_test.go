@@ -63,15 +63,15 @@ func TestOverridden(t *testing.T) {
 	} {
 		spec := "workers: {replicas: 1}, " + c.job + ", podTemplate: {spec: {containers: [{name: worker, " +
 			c.container + "}], " + c.pod + "}}"
-		job := expect(t, spec, "")
-		if job == nil {
+		j := expect(t, spec, "")
+		if j == nil {
 			continue
 		}
 		var want []string
 		if c.want != "" {
 			want = []string{at + c.want}
 		}
-		if diff := cmp.Diff(want, job.asked.overrides); diff != "" {
+		if diff := cmp.Diff(want, j.Origin.Asked.Overrides); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", spec, diff)
 		}
 	}
@@ -90,8 +90,8 @@ func TestOverriddenElsewhere(t *testing.T) {
 			"{containers: [{name: eval, command: [b]}]}}}]": "spec.groups[0].podTemplate.spec.containers[0].command: " +
 			"is used in place of spec.groups[0].command",
 	} {
-		if job := expect(t, spec, ""); job != nil && strings.Join(job.asked.overrides, "\n") != want {
-			t.Errorf("%s\n got %q\nwant %q", spec, job.asked.overrides, want)
+		if j := expect(t, spec, ""); j != nil && strings.Join(j.Origin.Asked.Overrides, "\n") != want {
+			t.Errorf("%s\n got %q\nwant %q", spec, j.Origin.Asked.Overrides, want)
 		}
 	}
 }

@@ -3,6 +3,9 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestOwnLaunch: options of an author's torchrun that win over the job's fields are refused with the field to write,
@@ -127,7 +130,7 @@ func TestLaunchedAlone(t *testing.T) {
 }
 
 // expect loads a job of a spec, and wants one mistake with some words, or none.
-func expect(t *testing.T, spec, want string) *Job {
+func expect(t *testing.T, spec, want string) *job.Job {
 	t.Helper()
 	text := jobHead + spec + "}\n"
 	if strings.Contains(spec, "command: ") {
@@ -145,13 +148,13 @@ func expect(t *testing.T, spec, want string) *Job {
 
 // TestAloneNotes: where a shell may have one pod start a launcher of hosts, or nobody wants a rendezvous, it is told.
 func TestAloneNotes(t *testing.T) {
-	const two, note = "workers: {replicas: 2}, ", "each of 2 workers starts "
+	const two, n = "workers: {replicas: 2}, ", "each of 2 workers starts "
 	for spec, want := range map[string]string{
-		two + "launcher: none, command: [mpirun, -np, '2', python, t.py]":                    note + "mpirun",
-		two + "launcher: none, command: [torchrun, --standalone, t.py]":                      note + "torchrun",
+		two + "launcher: none, command: [mpirun, -np, '2', python, t.py]":                    n + "mpirun",
+		two + "launcher: none, command: [torchrun, --standalone, t.py]":                      n + "torchrun",
 		two + "launcher: none, command: [torchrun, --nnodes=2, t.py]":                        "",
 		two + "launcher: entrypoint, command: [sh, -c, 'horovodrun -np 2 python t.py']":      "set framework: horovod",
-		two + "launcher: entrypoint, command: [deepspeed, t.py]":                             note + "deepspeed",
+		two + "launcher: entrypoint, command: [deepspeed, t.py]":                             n + "deepspeed",
 		two + "launcher: none, command: [sh, -c, '[ $JOB_COMPLETION_INDEX = 0 ] && mpirun']": "",
 		"workers: {replicas: 1}, launcher: none, command: [mpirun, python, t.py]":            "",
 		two + "launcher: none, command: [python, t.py]":                                      "",
@@ -160,25 +163,25 @@ func TestAloneNotes(t *testing.T) {
 		two + "launcher: none, command: [torchrun, t.py], env: [{name: PET_NNODES, value: '2'}]": "",
 		two + "launcher: entrypoint, command: [torchrun, t.py]":                                  "",
 		two + "launcher: entrypoint, command: [python, -m, torch.distributed.run, t.py]":         "",
-		two + "launcher: entrypoint, command: [accelerate, launch, t.py]":                        note + "accel",
+		two + "launcher: entrypoint, command: [accelerate, launch, t.py]":                        n + "accel",
 		two + "launcher: entrypoint, command: [accelerate, launch, --num_machines=1, t.py]":      "launcher: torchrun",
-		two + "launcher: entrypoint, command: [sh, -c, 'cd /a && accelerate  launch t.py']":      note + "accel",
-		two + "launcher: entrypoint, command: [python, -m, accelerate.commands.launch, t.py]":    note + "accel",
+		two + "launcher: entrypoint, command: [sh, -c, 'cd /a && accelerate  launch t.py']":      n + "accel",
+		two + "launcher: entrypoint, command: [python, -m, accelerate.commands.launch, t.py]":    n + "accel",
 		two + "launcher: entrypoint, command: [accelerate, launch, --machine_rank, '0', t.py]":   "",
 		two + "launcher: entrypoint, command: [accelerate, launch, --config_file=a.yaml, t.py]":  "",
 		two + "launcher: entrypoint, command: [accelerate, config]":                              "",
-		two + "launcher: entrypoint, command: [python, -m, deepspeed.launcher.runner, t.py]":     note + "deeps",
+		two + "launcher: entrypoint, command: [python, -m, deepspeed.launcher.runner, t.py]":     n + "deeps",
 		two + "launcher: entrypoint, command: [deepspeed, --no_ssh, --node_rank=$N, t.py]":       "",
-		two + "launcher: entrypoint, command: [colossalai, run, --nproc_per_node, '2', t.py]":    note + "colo",
-		two + "launcher: entrypoint, command: [composer, -n, '2', t.py]":                         note + "comp",
+		two + "launcher: entrypoint, command: [colossalai, run, --nproc_per_node, '2', t.py]":    n + "colo",
+		two + "launcher: entrypoint, command: [composer, -n, '2', t.py]":                         n + "comp",
 		two + "launcher: entrypoint, command: [composer, --node_rank, '1', t.py]":                "",
 		"workers: {replicas: 1}, launcher: entrypoint, command: [accelerate, launch, t.py]":      "",
 	} {
-		job := expect(t, spec, "")
-		if job == nil {
+		j := expect(t, spec, "")
+		if j == nil {
 			continue
 		}
-		notes := strings.Join(job.Spec.aloneNotes(), "\n")
+		notes := strings.Join(note.AloneNotes(&j.Spec), "\n")
 		if (want == "") != (notes == "") || !strings.Contains(notes, want) {
 			t.Errorf("%s: notes %q, want %q", spec, notes, want)
 		}

@@ -3,6 +3,7 @@ package schema
 import (
 	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Option changes what Load checks.
@@ -44,23 +45,13 @@ func PolicyOf(opts []Option) *policy.Policy {
 	return o.policy
 }
 
-// Policy is what the objects of the job are checked against; nil if that is nothing.
-func (j *Job) Policy() *policy.Policy { return j.policy.With(j.fence) }
-
-// WithoutPolicy is for jobs whose objects are checked later, once others have changed them. The fence of their
-// Environment stays.
-func (j *Job) WithoutPolicy() *Job {
-	j.policy = nil
-	return j
-}
-
 // judge checks a complete job, besides what was found before its Environment was merged into it. Mistakes are where the
 // author, or the Environment, wrote the value.
-func (o *loading) judge(job *Job, root *structural.Node, errs Errors) Errors {
+func (o *loading) judge(j *job.Job, root *structural.Node, errs Errors) Errors {
 	if o.objectsOnly {
 		return nil
 	}
-	violations, err := job.Policy().Job(job)
+	violations, err := j.Policy().Job(j)
 	if err != nil {
 		return Errors{root.Errorf("", "policy", "%v", err)}
 	}

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestLaunchIn: a launcher is found where a command begins, behind what only starts another program, and nowhere else.
@@ -33,7 +35,7 @@ func TestLaunchIn(t *testing.T) {
 		"sh¦-c¦case $X in a) deepspeed train.py;; esac":                  "deepspeed",
 		"sh¦-c¦echo 'a # b'; echo \"it's\" # no\ntorchrun train.py":      "torchrun",
 	} {
-		_, m := launchIn(strings.Split(words, "¦"))
+		_, m := job.LaunchIn(strings.Split(words, "¦"))
 		if got := strings.Join(m, "¦"); (want == "") != (m == nil) || !strings.Contains(got, want) {
 			t.Errorf("%q: found %q, want %q", words, got, want)
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestProxies: torchrun starts behind a proxy where the job says so, or an environment speaks of its kind.
@@ -57,7 +59,7 @@ func TestProxyNotes(t *testing.T) {
 		if strings.Contains(text, "args:") {
 			head = strings.Replace(head, "command: [python, train.py], ", "", 1)
 		}
-		notes := strings.Join(slices.DeleteFunc(loadOne(t, head+text).Notes(), func(note string) bool {
+		notes := strings.Join(slices.DeleteFunc(note.Of(loadOne(t, head+text)), func(note string) bool {
 			return !strings.HasPrefix(note, "spec.rendezvous") && !strings.HasPrefix(note, "spec.failure.restarts:")
 		}), "\n")
 		if want == "" && notes != "" || !strings.Contains(notes, want) {

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestRecreated: what makes objects anew is refused of all objects, and taken of the workload alone.
@@ -56,8 +58,8 @@ spec:
 			t.Errorf("of the workload, for git, %s: %v", entry, err)
 		case !hook && err != nil:
 			t.Errorf("of the workload, for git, %s: %v", entry, err)
-		case !hook && strings.Contains(strings.Join(jobs[0].Notes(), ""), "and starts anew") != (refused != ""):
-			t.Errorf("of the workload, for git, %s: notes %q", entry, jobs[0].Notes())
+		case !hook && strings.Contains(strings.Join(note.Of(jobs[0]), ""), "and starts anew") != (refused != ""):
+			t.Errorf("of the workload, for git, %s: notes %q", entry, note.Of(jobs[0]))
 		}
 	}
 }

@@ -4,12 +4,15 @@ import (
 	"testing"
 
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/definition"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/rule"
 )
 
 // fieldAt is the schema of a field of spec; a list is entered.
 func fieldAt(t *testing.T, path ...string) *structural.Schema {
 	t.Helper()
-	s := jobSchema().Field("spec").Schema
+	s := definition.Job().Field("spec").Schema
 	for _, name := range path {
 		f := s.Field(name)
 		if f == nil {
@@ -26,21 +29,22 @@ func fieldAt(t *testing.T, path ...string) *structural.Schema {
 func TestReservedNames(t *testing.T) {
 	group := fieldAt(t, "groups", "name")
 	for _, name := range fieldAt(t, "roles").Names() {
-		if !ReservedGroup(name) {
+		if !rule.ReservedGroup(name) {
 			t.Errorf("a group may have the name of the role %s", name)
 		}
 	}
-	if group.Refusal(RoleWorker) != "reserved" || ReservedGroup(RoleWorker) || ReservedGroup("driver") {
+	if group.Refusal(job.RoleWorker) != "reserved" || rule.ReservedGroup(job.RoleWorker) ||
+		rule.ReservedGroup("driver") {
 		t.Error("worker is the name of the workers' group, and driver is free")
 	}
 	claims := fieldAt(t, "resources", "claims").Elem
-	if claims.Refusal(ClaimOfAccelerators) != "reserved" || claims.Refusal("channel") != "" {
-		t.Errorf("%s is the claim of the accelerators", ClaimOfAccelerators)
+	if claims.Refusal(job.ClaimOfAccelerators) != "reserved" || claims.Refusal("channel") != "" {
+		t.Errorf("%s is the claim of the accelerators", job.ClaimOfAccelerators)
 	}
-	if fieldAt(t, "storage", "name").Refusal(VolumeTmp) != "reserved" {
-		t.Errorf("%s is the name of a volume of tegen's", VolumeTmp)
+	if fieldAt(t, "storage", "name").Refusal(job.VolumeTmp) != "reserved" {
+		t.Errorf("%s is the name of a volume of tegen's", job.VolumeTmp)
 	}
-	for _, plugin := range VolcanoPluginTable {
+	for _, plugin := range job.VolcanoPluginTable {
 		argument := fieldAt(t, "volcano", "plugins", plugin.Name).Elem
 		for _, role := range plugin.Roles {
 			if word := "--" + role.Flag + "=trainer"; !argument.Allows(word) {
@@ -109,7 +113,8 @@ func TestRefusals(t *testing.T) {
 			}
 		}
 	}
-	labels, devices := jobSchema().Field("metadata").Schema.Field("labels").Schema, fieldAt(t, "resources", "devices")
+	labels, devices := definition.Job().Field("metadata").Schema.Field("labels").Schema, fieldAt(t, "resources",
+		"devices")
 	for key, want := range map[string]string{
 		"worker": "reserved", "workers": "", "app.kubernetes.io/name": "reserved", "app.kubernetes.iox/name": "",
 		"tegen.dev/x": "reserved", "not/a/key": "",

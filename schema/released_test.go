@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/tegen-dev/tegen/internal/names"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestReleasedImage: a release has an image for the jobs that ask for tegen-rendezvous and name none, says so, and lets
@@ -21,18 +23,18 @@ func TestReleasedImage(t *testing.T) {
 	for what, c := range map[string]struct {
 		text, env, want, store string
 	}{
-		"asks for the companion": {text: "  rendezvous: {store: companion}\n", want: image, store: StoreCompanion},
+		"asks for the companion": {text: "  rendezvous: {store: companion}\n", want: image, store: job.StoreCompanion},
 		"asks for proxies": {
-			text: "  rendezvous: {proxy: true, store: etcd}\n", want: image, store: StoreEtcd,
+			text: "  rendezvous: {proxy: true, store: etcd}\n", want: image, store: job.StoreEtcd,
 		},
-		"asks for neither": {store: StoreWorker},
+		"asks for neither": {store: job.StoreWorker},
 		"names an image": {
 			text: "  rendezvous: {store: companion}\n  images: {rendezvous: registry.example/r:1}\n",
-			want: "registry.example/r:1", store: StoreCompanion,
+			want: "registry.example/r:1", store: job.StoreCompanion,
 		},
 		"has a mirror": {
 			text: "  rendezvous: {store: companion}\n", env: mirror,
-			want: strings.Replace(image, "ghcr.io", "mirror.example", 1), store: StoreCompanion,
+			want: strings.Replace(image, "ghcr.io", "mirror.example", 1), store: job.StoreCompanion,
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -50,9 +52,9 @@ func TestReleasedImage(t *testing.T) {
 				t.Errorf("the image is %q and the store %s, want %q and %s", s.Images.Rendezvous, s.Rendezvous.Store,
 					c.want, c.store)
 			}
-			said := strings.Contains(strings.Join(jobs[0].Notes(), "\n"), "spec.images.rendezvous: none is named")
+			said := strings.Contains(strings.Join(note.Of(jobs[0]), "\n"), "spec.images.rendezvous: none is named")
 			if released := strings.Contains(c.want, "v1.2.3@"); said != released {
-				t.Errorf("the notes are %q", jobs[0].Notes())
+				t.Errorf("the notes are %q", note.Of(jobs[0]))
 			}
 
 			names.ReleasedRendezvous = ""

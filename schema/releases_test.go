@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestReleases: a field that the cluster's API server would drop is refused up to the release before the one that has
@@ -92,7 +94,7 @@ func TestElsewhereNotes(t *testing.T) {
 		elsewhere + devices:                "its ResourceClaimTemplate",
 		elsewhere + ", framework: horovod": "its ConfigMap and keys of ssh",
 	} {
-		notes := strings.Join(loadOne(t, jobHead+says+"}\n").Notes(), "\n")
+		notes := strings.Join(note.Of(loadOne(t, jobHead+says+"}\n")), "\n")
 		if !strings.Contains(notes, want) || strings.Contains(notes, "spec.managedBy: ") != (want != "") {
 			t.Errorf("%s: notes %q, want %q", says, notes, want)
 		}
@@ -114,7 +116,7 @@ func TestBesideOnSpot(t *testing.T) {
 		job + "eks}": "",
 		job + "eks}, groups: [{name: side, replicas: 1, command: [a]}]": "ON_DEMAND} at spec.groups[0]",
 	} {
-		notes := strings.Join(loadOne(t, jobHead+says+"}\n").Spec.spotNotes(), "\n")
+		notes := strings.Join(note.SpotNotes(&loadOne(t, jobHead+says+"}\n").Spec), "\n")
 		if !strings.Contains(notes, want) || strings.Contains(notes, "no taint") != (want != "") {
 			t.Errorf("%s: notes %q, want %q", says, notes, want)
 		}

@@ -4,6 +4,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 const eachEnvironment = `apiVersion: tegen.dev/v1alpha1
@@ -35,7 +38,7 @@ func TestEach(t *testing.T) {
 		"{gpu: 1, limits: {memory: 6Gi}}":     "7 none 6Gi none", // half of it is said
 		"{gpu: 1, requests: {memory: 500Mi}}": "7 none 8Gi none",
 	} {
-		jobs, errs := load(t, strings.Replace(job("a"), "workers:", "resources: "+resources+"\n  workers:", 1),
+		jobs, errs := load(t, strings.Replace(small("a"), "workers:", "resources: "+resources+"\n  workers:", 1),
 			eachEnvironment)
 		if errs != nil {
 			t.Errorf("%s: %v", resources, errs)
@@ -43,9 +46,9 @@ func TestEach(t *testing.T) {
 		}
 		r := &jobs[0].Spec.Resources
 		var got []string
-		for _, a := range []*Amount{&r.CPU, &r.Memory, &r.Shm, &r.EphemeralStorage} {
+		for _, a := range []*job.Amount{&r.CPU, &r.Memory, &r.Shm, &r.EphemeralStorage} {
 			if a.None {
-				got = append(got, None)
+				got = append(got, job.None)
 			} else {
 				got = append(got, a.String())
 			}
@@ -59,7 +62,7 @@ func TestEach(t *testing.T) {
 // TestEachOfNone: accelerators that an override takes away bring nothing, and a mistake in what comes with them is
 // reported once.
 func TestEachOfNone(t *testing.T) {
-	text := strings.Replace(job("a"), "workers:", "resources: {gpu: 8}\n  workers:", 1)
+	text := strings.Replace(small("a"), "workers:", "resources: {gpu: 8}\n  workers:", 1)
 	jobs, errs := load(t, text, eachEnvironment+"  overrides: {resources: {gpu: 0}}\n")
 	if errs != nil || jobs[0].Spec.Resources.CPU.String() != "2" {
 		t.Errorf("without its accelerators: %v", errs)
@@ -72,14 +75,14 @@ func TestEachOfNone(t *testing.T) {
 // TestRolesOfEnvironment: what an environment says of roles is for the jobs that have them, and is no mistake of
 // others.
 func TestRolesOfEnvironment(t *testing.T) {
-	jobs, errs := load(t, job("a"), eachEnvironment)
+	jobs, errs := load(t, small("a"), eachEnvironment)
 	if errs != nil {
 		t.Fatal(errs)
 	}
 	if own := jobs[0].Spec.Roles.Server; own.NodeSelector != nil {
 		t.Errorf("torchelastic has no servers: %v", own.NodeSelector)
 	}
-	jobs, errs = load(t, strings.Replace(job("a"), "workers:",
+	jobs, errs = load(t, strings.Replace(small("a"), "workers:",
 		"rendezvous: {backend: etcd, store: etcd}\n  roles: {etcd: {nodeSelector: {zone: a}}}\n  workers:", 1),
 		eachEnvironment)
 	if errs != nil {
@@ -88,12 +91,12 @@ func TestRolesOfEnvironment(t *testing.T) {
 	if got := jobs[0].Spec.Roles.Etcd.NodeSelector; got["pool"] != "system" || got["zone"] != "a" {
 		t.Errorf("the etcd's nodes: %v", got)
 	}
-	if _, errs = load(t, strings.Replace(job("a"), "workers:", "roles: {etcd: {nodeSelector: {zone: a}}}\n  workers:",
+	if _, errs = load(t, strings.Replace(small("a"), "workers:", "roles: {etcd: {nodeSelector: {zone: a}}}\n  workers:",
 		1), eachEnvironment); len(errs) != 1 {
 		t.Errorf("an author's words on an etcd that is not there: %v", errs)
 	}
 	anywhere := strings.Replace(eachEnvironment, "  accelerator:", "  anywhere: true\n  accelerator:", 1)
-	jobs, errs = load(t, strings.Replace(job("a"), "workers:", "rendezvous: {backend: etcd, store: etcd}\n  workers:",
+	jobs, errs = load(t, strings.Replace(small("a"), "workers:", "rendezvous: {backend: etcd, store: etcd}\n  workers:",
 		1), anywhere)
 	if errs != nil || jobs[0].Spec.Roles.Etcd.NodeSelector != nil {
 		t.Errorf("nodes where nothing of them exists: %v, %v", jobs, errs)
@@ -116,11 +119,11 @@ func TestTaintNote(t *testing.T) {
 		etcd + "placement: {tolerations: [{key: node.kubernetes.io/unreachable, operator: Exists, seconds: 30, " +
 			"effect: NoExecute}]}\n  ": false,
 	} {
-		jobs, errs := load(t, strings.Replace(job("a"), "workers:", spec+"workers:", 1))
+		jobs, errs := load(t, strings.Replace(small("a"), "workers:", spec+"workers:", 1))
 		if errs != nil {
 			t.Fatalf("%s: %v", spec, errs)
 		}
-		if got := slices.ContainsFunc(jobs[0].Notes(),
+		if got := slices.ContainsFunc(note.Of(jobs[0]),
 			func(n string) bool { return strings.Contains(n, "spec.roles.etcd.tolerations") }); got != want {
 			t.Errorf("%s: note %t, want %t", spec, got, want)
 		}
@@ -148,7 +151,7 @@ func TestTaintNoteOfGroups(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", spec, err)
 		}
-		if all := strings.Join(jobs[0].Notes(), "\n"); strings.Contains(all, "spec.groups[0].tolerations") != want {
+		if all := strings.Join(note.Of(jobs[0]), "\n"); strings.Contains(all, "spec.groups[0].tolerations") != want {
 			t.Errorf("%s: want a note %t: %s", spec, want, all)
 		}
 	}
@@ -158,7 +161,7 @@ func TestTaintNoteOfGroups(t *testing.T) {
 func TestCaps(t *testing.T) {
 	env := "apiVersion: tegen.dev/v1alpha1\nkind: Environment\nmetadata: {name: e}\nspec: {caps: {cpu: 1, memory: " +
 		"2Gi}}\n"
-	text := strings.Replace(job("a"), "workers:",
+	text := strings.Replace(small("a"), "workers:",
 		"resources: {cpu: none, memory: 8Gi, requests: {cpu: none, memory: 4Gi}}\n  workers:", 1)
 	jobs, errs := load(t, text, env)
 	if errs != nil {

@@ -22,20 +22,25 @@ import (
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/definition"
+	"github.com/tegen-dev/tegen/schema/environment"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/rule"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
 // them and which its source has to name. The jobs come back sorted by namespace and name, whatever the order of the
 // input. The error is an Errors with every mistake of all documents; sources without any document of ours are one too.
-func Load(sources []Source, opts ...Option) ([]*Job, error) { return loadFor(sources, opts) }
+func Load(sources []Source, opts ...Option) ([]*job.Job, error) { return loadFor(sources, opts) }
 
 // LoadForGit is Load of jobs that a reconciler is to apply: gitops is true where neither a job nor the Environment says
 // otherwise.
-func LoadForGit(sources []Source, opts ...Option) ([]*Job, error) {
+func LoadForGit(sources []Source, opts ...Option) ([]*job.Job, error) {
 	return loadFor(sources, append(slices.Clone(opts), func(o *loading) { o.git = true }))
 }
 
-func loadFor(sources []Source, opts []Option) ([]*Job, error) {
+func loadFor(sources []Source, opts []Option) ([]*job.Job, error) {
 	var o loading
 	for _, option := range opts {
 		option(&o)
@@ -43,7 +48,7 @@ func loadFor(sources []Source, opts []Option) ([]*Job, error) {
 	docs, errs := readAll(sources)
 	var jobs []*structural.Node
 	var unread []Errors
-	var env *Environment
+	var env *environment.Environment
 	for _, d := range docs {
 		errs = append(errs, d.Errs...)
 		if d.Root == nil {
@@ -62,8 +67,8 @@ func loadFor(sources []Source, opts []Option) ([]*Job, error) {
 			errs = append(errs,
 				d.Root.Errorf("", "duplicate",
 					"a second Environment, and only one can apply: leave one out; the first is at %s:%d",
-					env.root.At.File,
-					env.root.At.Line))
+					env.Root.At.File,
+					env.Root.At.Line))
 		default:
 			failed := guarded(d.Root.At, titleOf(d.Root), func() { env, mistakes = loadEnvironment(d.Root, d.Errs) })
 			errs = append(append(errs, mistakes...), failed...)
@@ -76,47 +81,39 @@ func loadFor(sources []Source, opts []Option) ([]*Job, error) {
 		errs = append(errs, lacking(sources)...)
 	}
 	if o.fence != nil && env != nil {
-		*o.fence = env.fence
+		*o.fence = env.Fence
 	}
 	if large := tooMuch(jobs, env); large != nil {
 		return nil, append(errs, large...)
 	}
-	out := make([]loaded, len(jobs))
+	out := make([]rule.Loaded, len(jobs))
 	parallel(len(jobs), func(i int) {
 		load := func() { out[i] = loadJob(jobs[i], env, unread[i], &o) }
 		if errs := guarded(jobs[i].At, titleOf(jobs[i]), load); errs != nil {
-			out[i] = loaded{nil, errs, parts{}}
+			out[i] = rule.Loaded{Errs: errs, Invalid: rule.Parts{}}
 		}
 	})
 	for _, l := range out {
-		errs = append(errs, l.errs...)
+		errs = append(errs, l.Errs...)
 	}
-	errs = append(errs, clashes(out, jobs)...)
-	errs = append(errs, sharedGangs(out, jobs)...)
-	errs = append(errs, gangGroups(out, jobs)...)
-	errs = append(errs, dlroverNames(out, jobs)...)
-	errs = append(errs, sharedPorts(out, jobs)...)
+	errs = append(errs, rule.Clashes(out, jobs)...)
+	errs = append(errs, rule.SharedGangs(out, jobs)...)
+	errs = append(errs, rule.GangGroups(out, jobs)...)
+	errs = append(errs, rule.DlroverNames(out, jobs)...)
+	errs = append(errs, rule.SharedPorts(out, jobs)...)
 	errs = append(errs, sharedNamespaces(out, jobs)...)
 	if len(errs) > 0 {
 		errs.Tidy()
 		return nil, errs
 	}
-	sorted := make([]*Job, len(out))
+	sorted := make([]*job.Job, len(out))
 	for i, l := range out {
-		sorted[i] = l.job
+		sorted[i] = l.Job
 	}
-	slices.SortStableFunc(sorted, func(a, b *Job) int {
+	slices.SortStableFunc(sorted, func(a, b *job.Job) int {
 		return strings.Compare(a.Metadata.Namespace+"/"+a.Metadata.Name, b.Metadata.Namespace+"/"+b.Metadata.Name)
 	})
 	return sorted, nil
-}
-
-// loaded is a job as far as it could be loaded. job is nil where nothing could; what was wrong with the parts named in
-// invalid is in errs, and no rule depends on them any more.
-type loaded struct {
-	job     *Job
-	errs    Errors
-	invalid parts
 }
 
 // document is one of a source that names an Environment, or none.
@@ -195,13 +192,13 @@ func parallel(n int, f func(i int)) {
 	wg.Wait()
 }
 
-func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors) {
+func loadEnvironment(root *structural.Node, unread Errors) (*environment.Environment, Errors) {
 	c := newChecker(names.KindEnvironment)
-	s := environmentSchema()
+	s := definition.Environment()
 	c.Check(root, s, nil, root.At)
 	root.Without(c.Bad)
-	env := &Environment{
-		root: root, written: writtenSpec(root), invalid: parts{}, reported: map[structural.Position]bool{},
+	env := &environment.Environment{
+		Root: root, Written: writtenSpec(root), Invalid: rule.Parts{}, Reported: map[structural.Position]bool{},
 	}
 	if spec := root.Field("spec"); spec == nil || spec.Kind != yamldoc.Map {
 		root.Add("spec", structural.Position{}, &structural.Node{Kind: yamldoc.Map})
@@ -211,109 +208,95 @@ func loadEnvironment(root *structural.Node, unread Errors) (*Environment, Errors
 	}
 	// what jobs would have got from a part that is broken, they do not lack
 	for _, e := range append(unread, c.Errs...) {
-		env.invalid.reach(e.Path)
-		env.reported[e.At()] = true
+		reach(env.Invalid, e.Path)
+		env.Reported[e.At()] = true
 	}
-	if errs := decode(root, env); errs != nil && len(env.reported) == 0 {
+	if errs := decode(root, env); errs != nil && len(env.Reported) == 0 {
 		return env, errs
 	}
-	if errs := append(c.Errs, env.checkLevels()...); len(errs) > 0 {
+	if errs := append(c.Errs, env.CheckLevels()...); len(errs) > 0 {
 		return env, errs
 	}
-	return env, env.setFence()
+	return env, env.SetFence()
 }
 
 // loadJob takes a job's tree through check, merge, defaults, decoding and the rules. It goes on as far as it can: a
 // mistake in one part of a job hides no mistake in another. unread is what the reader found in the document already.
-func loadJob(root *structural.Node, env *Environment, unread Errors, o *loading) loaded {
+func loadJob(root *structural.Node, env *environment.Environment, unread Errors, o *loading) rule.Loaded {
 	c := newChecker(names.KindTrainingJob)
-	s := jobSchema()
+	s := definition.Job()
 	input := inputOf(root, env)
 	asked := askedOf(root, env)
-	var machine *Machine
+	var machine *job.Machine
 	var again Errors
 	if spec := root.Field("spec"); spec != nil && spec.Kind == yamldoc.Map {
 		besides(spec)
 		if env != nil {
-			again = env.conflicts(root)
+			again = env.Conflicts(root)
 		}
-		machine = env.furnish(spec)
+		machine = env.Furnish(spec)
 		if env != nil { // before the check: it may give what is required
-			env.mergeInto(root, s)
+			env.MergeInto(root, s)
 			besides(spec) // with an environment's own words
 		}
 	}
 	c.Check(root, s, nil, root.At)
 	invalid := invalidParts(append(unread, c.Errs...), s.Field("spec").Schema)
-	if env != nil && len(env.reported) > 0 {
-		maps.Copy(invalid, env.invalid)
+	if env != nil && len(env.Reported) > 0 {
+		maps.Copy(invalid, env.Invalid)
 		c.Errs = slices.DeleteFunc(c.Errs, func(e Error) bool {
-			return e.Rule == "required" && strings.HasPrefix(e.Path, "spec.") || env.reported[e.At()]
+			return e.Rule == "required" && strings.HasPrefix(e.Path, "spec.") || env.Reported[e.At()]
 		})
 	}
-	invalid.derive(root)
+	derive(invalid, root)
 	if invalid["spec"] {
-		return loaded{nil, c.Errs, invalid}
+		return rule.Loaded{Errs: c.Errs, Invalid: invalid}
 	}
-	texts := &validation{root: root, bad: c.Bad} // while every item has its place
-	texts.text(root, nil)
+	texts := &rule.Validation{Written: target.Written{Root: root}, Bad: c.Bad} // while every item has its place
+	texts.Text(root, nil)
 	secret := secretNotes(root, env)
-	c.Errs = append(c.Errs, texts.errs...)
+	c.Errs = append(c.Errs, texts.Errs...)
 	root.Without(c.Bad)
 	hashing := root.IsSet("spec.hashedNames")
-	asked.gitops = root.IsSet("spec.gitops")
-	asked.fabric = root.IsSet("spec.network.fabric")
-	asked.volumes(root)
+	asked.GitOps = root.IsSet("spec.gitops")
+	asked.Fabric = root.IsSet("spec.network.fabric")
+	asked.Volumes(root)
 	followUser(root)
 	followRestartAll(root)
-	job := &Job{input: input, asked: asked, machine: machine, secrets: secret}
-	if errs := decodeCompleted(root, s, job); errs != nil {
+	j := &job.Job{Origin: job.Origin{Input: input, Asked: asked, Machine: machine, Secrets: secret}}
+	if errs := decodeCompleted(root, s, j); errs != nil {
 		if len(c.Errs)+len(unread) == 0 {
-			return loaded{nil, errs, invalid}
+			return rule.Loaded{Errs: errs, Invalid: invalid}
 		}
-		return loaded{nil, c.Errs, invalid}
+		return rule.Loaded{Errs: c.Errs, Invalid: invalid}
 	}
-	job.at = root.At
-	if !asked.gitops {
-		job.Spec.GitOps = o.git
+	j.Origin.At = root.At
+	if !asked.GitOps {
+		j.Spec.GitOps = o.git
 	}
-	tidy(job)
-	fill(&job.Spec)
-	job.fillImage()
+	tidy(j)
+	fill(&j.Spec)
+	j.FillImage()
 	if env != nil {
-		env.apply(job)
-		c.Errs = append(c.Errs, env.checkImages(job, s, invalid)...)
+		env.Apply(j)
+		c.Errs = append(c.Errs, env.CheckImages(j, s, invalid)...)
 	}
-	job.applyMachine(env)
-	finalize(job, root, hashing)
-	errs := append(c.Errs, validate(job, root, invalid)...)
-	if job.policy = o.policy; env != nil {
-		job.fence = env.fence
+	applyMachine(j, env)
+	finalize(j, root, hashing)
+	errs := append(c.Errs, rule.Validate(j, root, invalid)...)
+	if j.Origin.Policy = o.policy; env != nil {
+		j.Origin.Fence = env.Fence
 	}
 	if len(errs)+len(unread) == 0 { // a job with mistakes is not complete
-		errs = o.judge(job, root, again)
+		errs = o.judge(j, root, again)
 	}
-	return loaded{job, errs, invalid}
-}
-
-// parts are fields of a job that no rule should be asked about: metadata, a field of spec, or one a level below it, as
-// workers.min. A part stands for all below it.
-type parts map[string]bool
-
-// touch says whether a part, or anything above or below it, is among them.
-func (p parts) touch(part string) bool {
-	for known := range p {
-		if known == part || strings.HasPrefix(known, part+".") || strings.HasPrefix(part, known+".") {
-			return true
-		}
-	}
-	return false
+	return rule.Loaded{Job: j, Errs: errs, Invalid: invalid}
 }
 
 // invalidParts are those in which mistakes were found. A field that nobody knows is most likely one of its neighbours,
 // mistyped, or one that stands elsewhere.
-func invalidParts(errs Errors, spec *structural.Schema) parts {
-	out := parts{}
+func invalidParts(errs Errors, spec *structural.Schema) rule.Parts {
+	out := rule.Parts{}
 	for _, e := range errs {
 		if e.Readable {
 			continue
@@ -329,7 +312,7 @@ func invalidParts(errs Errors, spec *structural.Schema) parts {
 		case !isSpec:
 			out[names[0]] = true
 		case e.Rule == "unknown-field":
-			out.guess(names, spec)
+			guess(out, names, spec)
 		default:
 			out[strings.Join(names[:min(len(names), 2)], ".")] = true
 		}
@@ -338,7 +321,7 @@ func invalidParts(errs Errors, spec *structural.Schema) parts {
 }
 
 // guess adds what an unknown field may have been meant to be.
-func (p parts) guess(names []string, spec *structural.Schema) {
+func guess(p rule.Parts, names []string, spec *structural.Schema) {
 	if len(names) > 1 {
 		meant := ""
 		if f := spec.Field(names[0]); f != nil && len(names) == 2 {
@@ -378,10 +361,10 @@ func decodeCompleted(root *structural.Node, s *structural.Schema, into any) Erro
 }
 
 // tidy drops what tools leave on a job for themselves.
-func tidy(job *Job) {
-	for key := range job.Metadata.Annotations {
+func tidy(j *job.Job) {
+	for key := range j.Metadata.Annotations {
 		if ofTool(key) {
-			delete(job.Metadata.Annotations, key)
+			delete(j.Metadata.Annotations, key)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/environment"
 )
 
 // secretName matches names of variables and options whose value is a secret: TOKEN, but not TOKENIZER or MAX_TOKENS.
@@ -156,11 +157,11 @@ func secretWord(words []*structural.Node, i int) (name string, found bool) {
 }
 
 // secretNotes reports secrets of a job, and those that an Environment adds to it.
-func secretNotes(job *structural.Node, env *Environment) []string {
+func secretNotes(job *structural.Node, env *environment.Environment) []string {
 	var found secrets
 	found.look(job, nil, "")
 	if env != nil {
-		spec := env.root.Field("spec")
+		spec := env.Root.Field("spec")
 		for _, field := range []string{"env", "machines"} { // the others are merged into the job
 			if n := spec.Field(field); n != nil {
 				var at *structural.Place

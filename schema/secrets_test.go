@@ -62,7 +62,7 @@ func TestSecretNotes(t *testing.T) {
 		if strings.Contains(spec, "command: [sh") {
 			text = strings.Replace(text, "command: [python, train.py], ", "", 1)
 		}
-		notes := loadOne(t, text).secrets
+		notes := loadOne(t, text).Origin.Secrets
 		got := strings.Join(notes, "\n")
 		if (want == "") != (len(notes) == 0) || !strings.Contains(got, want) || len(notes) > 1 {
 			t.Errorf("%s\nnotes %q, want one at %q", spec, got, want)
@@ -98,7 +98,7 @@ func TestSecretOfEnvironment(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := strings.Join(jobs[0].secrets, "\n")
+	got := strings.Join(jobs[0].Origin.Secrets, "\n")
 	if !strings.Contains(got, "Environment spec") || !strings.Contains(got, "TOKEN") ||
 		!strings.Contains(got, "spec.env[0].value: DB_PASSWORD") {
 		t.Errorf("notes %q", got)

@@ -3,6 +3,8 @@ package schema
 import (
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // TestSpotNotes: whose pods get no SIGTERM, and what is lost with them.
@@ -24,9 +26,9 @@ func TestSpotNotes(t *testing.T) {
 		whole + spot("gke", "gracePeriod: 15s, "+checkpoint):            "",
 		whole + spot("gke", "gracePeriod: 16s, "+checkpoint):            "spec.gracePeriod",
 	} {
-		job := loadOne(t, jobHead+says+"}\n")
+		j := loadOne(t, jobHead+says+"}\n")
 		got := ""
-		for _, note := range job.Spec.spotNotes() {
+		for _, note := range note.SpotNotes(&j.Spec) {
 			at, _, _ := strings.Cut(note, ": ")
 			got += at
 		}

@@ -4,6 +4,9 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/note"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // Summary is what commands report of a job beside its objects. It takes a tenth of a job's memory: after rendering
@@ -21,14 +24,14 @@ type Summary struct {
 }
 
 // Position is where the job starts.
-func (s *Summary) Position() string { return placed(s.at, s.place) }
+func (s *Summary) Position() string { return job.Placed(s.at, s.place) }
 
-// Summary gathers what is reported of the job.
-func (j *Job) Summary() *Summary {
+// Summarize gathers what is reported of the job.
+func Summarize(j *job.Job) *Summary {
 	return &Summary{
 		Name: strings.Clone(j.Metadata.Name), Namespace: strings.Clone(j.Metadata.Namespace),
-		Notes: j.Notes(), Unfilled: j.Unfilled(),
-		Expires: j.Expires(), SaysGitOps: j.SaysGitOps(), Hashed: j.Spec.GitOps && j.Spec.HashedNames,
-		at: j.at, place: j.place,
+		Notes: note.Of(j), Unfilled: j.Unfilled(),
+		Expires: target.Expires(j), SaysGitOps: j.SaysGitOps(), Hashed: j.Spec.GitOps && j.Spec.HashedNames,
+		at: j.Origin.At, place: j.Origin.Place,
 	}
 }

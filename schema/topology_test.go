@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
 // racks is an Environment with two levels of its own.
@@ -17,7 +19,7 @@ spec:
 `
 
 func gathered(scheduler, level string) string {
-	return job("j") + "  gang: {scheduler: " + scheduler + ", topology: {level: " + level + "}}\n"
+	return small("j") + "  gang: {scheduler: " + scheduler + ", topology: {level: " + level + "}}\n"
 }
 
 // TestTopologyLevel: an Environment's levels go before those that every cluster has, by their names and their labels.
@@ -67,7 +69,7 @@ func TestTopologyOfSlices(t *testing.T) {
 		"scheduler: kueue, queue: q, topology: {level: zone, slice: 2}": 2,
 		"scheduler: none, topology: {level: zone}":                      0,
 	} {
-		text := strings.Replace(job("j"), "{replicas: 2}", "{replicas: 8, slices: 2}\n  target: jobset", 1)
+		text := strings.Replace(small("j"), "{replicas: 2}", "{replicas: 8, slices: 2}\n  target: jobset", 1)
 		jobs, errs := load(t, text+"  gang: {"+more+"}\n")
 		if len(errs) > 0 {
 			t.Errorf("%s: %v", more, errs)
@@ -87,11 +89,11 @@ func TestLauncherTopologyNote(t *testing.T) {
 		"framework: mpi\n  target: mpijob\n  gang: {scheduler: koordinator}\n":                              false,
 		"framework: mpi\n  gang: {scheduler: koordinator, topology: {level: node}}\n":                       false,
 	} {
-		jobs, errs := load(t, strings.Replace(job("a"), "workers:", spec+"  workers:", 1))
+		jobs, errs := load(t, strings.Replace(small("a"), "workers:", spec+"  workers:", 1))
 		if errs != nil {
 			t.Fatalf("%s: %v", spec, errs)
 		}
-		if got := slices.ContainsFunc(jobs[0].Notes(),
+		if got := slices.ContainsFunc(note.Of(jobs[0]),
 			func(n string) bool { return strings.Contains(n, "roles.launcher") }); got != want {
 			t.Errorf("%s: note %t, want %t", spec, got, want)
 		}

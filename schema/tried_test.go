@@ -1,28 +1,33 @@
 package schema
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
+)
 
 // Every target and every gang says how far it was tried, and nothing else does.
 func TestTried(t *testing.T) {
 	targets := map[[2]string]bool{}
-	for _, target := range Targets {
-		key := [2]string{target.Framework, target.Name}
+	for _, tgt := range target.All {
+		key := [2]string{tgt.Framework, tgt.Name}
 		targets[key] = true
-		if _, ok := TriedTargets[key]; !ok {
+		if _, ok := target.TriedTargets[key]; !ok {
 			t.Errorf("%v: no row in TriedTargets", key)
 		}
 	}
-	for key := range TriedTargets {
+	for key := range target.TriedTargets {
 		if !targets[key] {
 			t.Errorf("%v: there is no such target", key)
 		}
 	}
-	for _, d := range Dialects {
-		if _, ok := TriedGangs[d.Name]; !ok {
+	for _, d := range job.Dialects {
+		if _, ok := target.TriedGangs[d.Name]; !ok {
 			t.Errorf("%s: no row in TriedGangs", d.Name)
 		}
 	}
-	if len(TriedGangs) != len(Dialects) {
-		t.Errorf("%d gangs were tried, there are %d", len(TriedGangs), len(Dialects))
+	if len(target.TriedGangs) != len(job.Dialects) {
+		t.Errorf("%d gangs were tried, there are %d", len(target.TriedGangs), len(job.Dialects))
 	}
 }

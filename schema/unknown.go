@@ -11,6 +11,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
+	"github.com/tegen-dev/tegen/schema/definition"
 )
 
 // newChecker is a checker whose hints know the whole of a job.
@@ -44,7 +45,7 @@ func hints(kind string) func(path, name string, known []string) string {
 
 // ofEnvironments says whether a field of no job is one of an Environment.
 func ofEnvironments(path string) bool {
-	_, _, err := environmentSchema().Explain(path, func(string, string, []string) string { return "" })
+	_, _, err := definition.Environment().Explain(path, func(string, string, []string) string { return "" })
 	return err == nil
 }
 
@@ -125,7 +126,7 @@ func elsewhere(name string) string {
 		s    *structural.Schema
 		path string
 	}
-	for queue := []level{{jobSchema().Field("spec").Schema, "spec"}}; len(queue) > 0; queue = queue[1:] {
+	for queue := []level{{definition.Job().Field("spec").Schema, "spec"}}; len(queue) > 0; queue = queue[1:] {
 		at := queue[0]
 		if at.s.Kind == yamldoc.List {
 			at.s = at.s.Elem

@@ -20,7 +20,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestGoldenPages runs what the pages of the documentation show, and compares: a block whose marker is a file of the
@@ -278,8 +278,8 @@ func TestPageFields(t *testing.T) {
 		}
 	}
 	var want []string
-	for i := range reflect.TypeFor[schema.Spec]().NumField() {
-		name, _, _ := strings.Cut(reflect.TypeFor[schema.Spec]().Field(i).Tag.Get("json"), ",")
+	for i := range reflect.TypeFor[job.Spec]().NumField() {
+		name, _, _ := strings.Cut(reflect.TypeFor[job.Spec]().Field(i).Tag.Get("json"), ",")
 		want = append(want, name)
 	}
 	slices.Sort(got)

@@ -13,6 +13,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 const explainLong = `explain prints what a field means, what it may hold, its default, and the fields
@@ -57,7 +58,7 @@ func newExplainCmd(s cli.Streams) *cobra.Command {
 				if len(args) > 0 || environment || recursive || output != formats[0] {
 					return cli.Usagef("--targets takes no field and no other flag")
 				}
-				_, err := io.WriteString(s.Out, schema.Support())
+				_, err := io.WriteString(s.Out, target.Support())
 				return err
 			}
 			if !slices.Contains(formats, output) {

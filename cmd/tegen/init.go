@@ -13,7 +13,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/cli"
 	"github.com/tegen-dev/tegen/internal/starter"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 const initLong = `init writes what a repository of training jobs starts with, and asks nothing: a job,
@@ -51,7 +51,7 @@ func newInitCmd(s cli.Streams) *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Framework, "framework", schema.FrameworkTorchelastic, "framework of the job")
+	flags.StringVar(&o.Framework, "framework", job.FrameworkTorchelastic, "framework of the job")
 	flags.StringVar(&o.Target, "target", "", "what the workers become (default: the framework's first of --list)")
 	flags.StringVar(&o.Overlay, "overlay", "overlays/cluster", "directory of the place below DIR")
 	flags.StringVar(&o.CI, "ci", starter.GitHub, "whose workflow to write: github, gitlab or none")

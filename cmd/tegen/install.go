@@ -11,6 +11,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/install"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 const installLong = `install prints the objects by which a cluster runs what tegen brings along, for
@@ -156,7 +157,7 @@ func newInstallRendezvousCmd(s cli.Streams) *cobra.Command {
 	flags.StringVar(&opts.Storage, "storage", "", "size of a volume for its data, where it keeps them itself")
 	flags.StringVar(&opts.StorageClass, "storage-class", "", "StorageClass of that volume")
 	flags.Int32Var(&opts.Replicas, "replicas", 0, "pods before an etcd (default 2)")
-	complete(cmd, "backend", schema.BackendEtcd, schema.BackendC10d)
+	complete(cmd, "backend", job.BackendEtcd, job.BackendC10d)
 	return cmd
 }
 

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 const referenceHead = `# What does each field mean?
@@ -193,12 +193,12 @@ func wrapped(s string) string {
 func carriedBy(field string) string {
 	var parts []string
 	all, refusing := true, map[string][]string{}
-	for _, f := range schema.Features {
+	for _, f := range target.Features {
 		name, value, ofValue := strings.Cut(f.Name, "=")
 		if name != field && (ofValue || !strings.HasPrefix(field+".", name+".")) {
 			continue
 		}
-		for _, t := range schema.Targets {
+		for _, t := range target.All {
 			if _, no := t.Lacks[f.Name]; no {
 				key := ""
 				if ofValue {
@@ -227,7 +227,7 @@ func carriers(refusing []string) string {
 	var parts []string
 	var order []string
 	have, count := map[string][]string{}, map[string]int{}
-	for _, t := range schema.Targets {
+	for _, t := range target.All {
 		if !slices.Contains(order, t.Framework) {
 			order = append(order, t.Framework)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Result is what came out of manifests.
@@ -176,7 +177,7 @@ func checkTogether(drafts []*draft) (notes []Note) {
 }
 
 // renderErrors reports why jobs that load do not render: a reference in one of them does not resolve.
-func renderErrors(jobs []*schema.Job, drafts []*draft) (notes []Note) {
+func renderErrors(jobs []*job.Job, drafts []*draft) (notes []Note) {
 	_, err := render.Jobs(jobs, nil)
 	if err == nil {
 		return nil

@@ -6,10 +6,10 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/importer/shell"
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
-// templateVariable is what templates leave where somebody is to put a value, beside what schema.Placeholders finds.
+// templateVariable is what templates leave where somebody is to put a value, beside what job.Placeholders finds.
 // $(NAME) is none: the kubelet puts a variable there.
 var templateVariable = lazy.Regexp(`\$\{[A-Za-z_][A-Za-z0-9_]*\}|\$[A-Za-z_][A-Za-z0-9_]*|\{\{[^{}]*\}\}|` +
 	`\b__[A-Z][A-Z0-9_]*__\b`)
@@ -24,7 +24,7 @@ func placeholder(text string) bool {
 
 // placeholdersIn are the placeholders of a text.
 func placeholdersIn(text string, inProgram bool) (out []string) {
-	for _, at := range schema.Placeholders(text, inProgram) {
+	for _, at := range job.Placeholders(text, inProgram) {
 		out = append(out, text[at[0]:at[1]])
 	}
 	return append(out, templateVariable().FindAllString(text, -1)...)

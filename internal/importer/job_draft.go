@@ -11,6 +11,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // draft is a TrainingJob in the making.
@@ -48,7 +49,7 @@ type draft struct {
 func newDraft(s *stream, o *object, framework, target, name string) *draft {
 	d := &draft{
 		stream: s, job: tree{"metadata": tree{}, "spec": tree{}}, origin: map[string]view{},
-		volume: map[string]string{}, role: schema.RoleWorker, templates: map[string]view{},
+		volume: map[string]string{}, role: job.RoleWorker, templates: map[string]view{},
 		recorded: map[string]bool{}, waitingFields: map[string][]string{}, torchSet: map[string]bool{},
 		shifted: map[string]int{}, reasons: map[string]string{},
 	}

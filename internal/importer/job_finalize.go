@@ -11,6 +11,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // finalize finishes a draft: what the schema has no field for goes into podTemplate as far as that can carry it, what
@@ -35,7 +36,7 @@ func (d *draft) finalize() {
 
 // dropGangScheduler leaves out a scheduler that the gang names anyway.
 func (d *draft) dropGangScheduler() {
-	gang := &schema.Gang{Scheduler: d.get("spec.gang.scheduler").text()}
+	gang := &job.Gang{Scheduler: d.get("spec.gang.scheduler").text()}
 	if v := d.get("spec.placement"); v.isSet() && v.at("scheduler").text() == gang.SchedulerName() {
 		delete(v.mapping(), "scheduler")
 	}
@@ -95,7 +96,7 @@ func (d *draft) render(job tree) {
 }
 
 // loaded is the one job of a text, nil where it does not load.
-func loaded(text []byte) *schema.Job {
+func loaded(text []byte) *job.Job {
 	jobs, err := schema.Load([]schema.Source{{Name: "job", Data: text}})
 	if err != nil || len(jobs) != 1 {
 		return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // patch puts into podTemplate, of the draft and of its valid subset, what the workers' pods have and the rendered ones
@@ -27,7 +28,7 @@ func (d *draft) patch(valid tree) map[string]string {
 		d.render(valid)
 		d.patchRole(valid, d.templateOf(name), refused)
 	}
-	d.role, d.template, d.container, d.volume = schema.RoleWorker, template, trainer, volume
+	d.role, d.template, d.container, d.volume = job.RoleWorker, template, trainer, volume
 	return refused
 }
 
@@ -90,7 +91,7 @@ func (d *draft) kubernetes(valid tree, field string, counterpart, patch tree) tr
 // unlikeWorkers adds to the patch of a group what its pods do not have and the workers do, from whom groups have it
 // otherwise: their account and the host's network.
 func (d *draft) unlikeWorkers(valid tree, field string, pod, rendered view, patch tree) tree {
-	if d.role == schema.RoleWorker {
+	if d.role == job.RoleWorker {
 		return patch
 	}
 	trial := clone(patch).(tree)
@@ -175,7 +176,7 @@ func (d *draft) inTemplate(g gap) ([]step, bool) {
 		(path[1].name == "labels" || path[1].name == "annotations")
 	if isMetadata {
 		key := path[len(path)-1].name
-		ofLauncher := d.role == schema.RoleLauncher && strings.HasPrefix(key, kueue+"podset-")
+		ofLauncher := d.role == job.RoleLauncher && strings.HasPrefix(key, kueue+"podset-")
 		if reserved(key) || isGangKey(key) && !ofLauncher {
 			return nil, false
 		}

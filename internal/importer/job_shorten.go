@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 
 	"github.com/tegen-dev/tegen/generators"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // maxTrialBytes is how many bytes of jobs are loaded to find out what may be left out. A job of usual size takes a
@@ -17,18 +17,18 @@ const maxTrialBytes = 1 << 20
 // shortener leaves fields out of a job and of its valid subset.
 type shortener struct {
 	valid tree
-	job   *schema.Job // the valid subset as it was loaded
+	job   *job.Job // the valid subset as it was loaded
 	want  []generators.Concern
 	left  int // of maxTrialBytes
 }
 
 // shorten leaves out of the job what does not change what its valid subset renders.
 func (d *draft) shorten(valid tree) {
-	job := loaded(ordered(valid))
-	if job == nil {
+	j := loaded(ordered(valid))
+	if j == nil {
 		return
 	}
-	s := &shortener{valid, job, generators.Generate(job), maxTrialBytes}
+	s := &shortener{valid, j, generators.Generate(j), maxTrialBytes}
 	s.machine(d.job)
 	if w := d.get("spec.workers"); w.at("min").text() != w.at("max").text() { // an elastic job is known by these two
 		s.drop(d.get("spec.workers").mapping(), view{value: valid}.at("spec", "workers").mapping(), "replicas")
@@ -46,10 +46,10 @@ func (s *shortener) same() bool {
 	}
 	text := ordered(s.valid)
 	s.left -= len(text)
-	job := loaded(text)
-	return job != nil && !job.ImageOfRelease() && (equality.Semantic.DeepEqual(s.job.Spec, job.Spec) &&
-		equality.Semantic.DeepEqual(s.job.Metadata, job.Metadata) ||
-		equality.Semantic.DeepEqual(s.want, generators.Generate(job)))
+	j := loaded(text)
+	return j != nil && !j.ImageOfRelease() && (equality.Semantic.DeepEqual(s.job.Spec, j.Spec) &&
+		equality.Semantic.DeepEqual(s.job.Metadata, j.Metadata) ||
+		equality.Semantic.DeepEqual(s.want, generators.Generate(j)))
 }
 
 // wholeMappings are mappings that are left out as one or not at all: their keys are the author's, and each renders

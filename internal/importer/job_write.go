@@ -8,13 +8,13 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // ordered is a job as JSON with its fields in the order of the schema; other keys are sorted.
-func ordered(job tree) []byte {
+func ordered(j tree) []byte {
 	whole := tree{}
-	for key, value := range job {
+	for key, value := range j {
 		whole[key] = value
 	}
 	for key, value := range head {
@@ -23,7 +23,7 @@ func ordered(job tree) []byte {
 	var e encoder
 	e.scalars = json.NewEncoder(&e.Buffer)
 	e.scalars.SetEscapeHTML(false)
-	e.value(whole, reflect.TypeFor[schema.Job]())
+	e.value(whole, reflect.TypeFor[job.Job]())
 	return e.Bytes()
 }
 

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readDLRoverJob reads a job of DLRover: its role of workers. Any other is dropped.
@@ -16,7 +16,7 @@ func readDLRoverJob(s *stream, o *object) (*draft, error) {
 	if !worker.isSet() {
 		return nil, errors.New("it has no spec.replicaSpecs.worker")
 	}
-	d := newDraft(s, o, schema.FrameworkDLRover, schema.TargetElasticJob, o.name)
+	d := newDraft(s, o, job.FrameworkDLRover, job.TargetElasticJob, o.name)
 	d.roleReplicas(worker)
 	strategy := spec.at("distributionStrategy")
 	d.set("spec.dlrover.strategy", strategy.text(), strategy)
@@ -69,8 +69,8 @@ func (d *draft) dlroverProgram(pod, c view) {
 	}
 	d.set("spec.command", c.at("command").texts(), c.at("command"))
 	d.set("spec.args", c.at("args").texts(), c.at("args"))
-	program := schema.Spec{
-		Framework: schema.FrameworkDLRover, Command: c.at("command").texts(),
+	program := job.Spec{
+		Framework: job.FrameworkDLRover, Command: c.at("command").texts(),
 		Args: c.at("args").texts(),
 	}
 	if program.Launch() == nil && programOf(c).isSet() {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readTorchElasticJob reads a job of TorchElastic's controller, which hands the launcher's options for the rendezvous
@@ -15,7 +15,7 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 	if !worker.isSet() {
 		return nil, errors.New("it has no spec.replicaSpecs.Worker")
 	}
-	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetElasticJob, o.name)
+	d := newDraft(s, o, job.FrameworkTorchelastic, job.TargetElasticJob, o.name)
 	d.roleReplicas(worker)
 	for field, key := range map[string]string{"min": "minReplicas", "max": "maxReplicas"} {
 		if n, ok := spec.at(key).number(); ok {
@@ -31,7 +31,7 @@ func readTorchElasticJob(s *stream, o *object) (*draft, error) {
 	d.readCleanPods(spec.at("RunPolicy"))
 	c := d.worker(worker.at("template"))
 	endpoint := spec.at("rdzvEndpoint")
-	d.readRendezvous(setting{schema.BackendEtcd, endpoint}, setting{endpoint.text(), endpoint})
+	d.readRendezvous(setting{job.BackendEtcd, endpoint}, setting{endpoint.text(), endpoint})
 	d.elasticProgram(worker.at("template", "spec"), c)
 	d.env(c)
 	d.switchOffExtras()
@@ -72,7 +72,7 @@ func (d *draft) elasticProgram(pod, c view) {
 	words := p.words()
 	switch {
 	case entrypoint || p.start < 0 || words[0] != "torchrun":
-		d.set("spec.launcher", schema.LauncherEntrypoint, c)
+		d.set("spec.launcher", job.LauncherEntrypoint, c)
 		if p.launcher == "" {
 			d.note(c.at("command"), Added,
 				"args get options of torchrun, as the controller gives them some of its own: it must start training "+

@@ -5,14 +5,14 @@ import (
 	"slices"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // groupJobs are the Jobs of the groups beside a Job of workers: those that tegen rendered for one job, whose pods know
 // each other's hosts. Nothing else says of two Jobs that they are one.
 func (s *stream) groupJobs(worker *object) (all []*object) {
 	own := worker.view().at("metadata", "labels", names.LabelJob).text()
-	if own == "" || componentOf(worker) != schema.RoleWorker || !toldHosts(worker) {
+	if own == "" || componentOf(worker) != job.RoleWorker || !toldHosts(worker) {
 		return nil
 	}
 	for _, o := range s.objects {
@@ -33,7 +33,7 @@ func componentOf(o *object) string {
 func toldHosts(o *object) bool {
 	c := trainingContainer(o.view().at("spec", "template", "spec"))
 	return slices.ContainsFunc(c.at("env").items(), func(e view) bool {
-		return e.at("name").text() == schema.HostVariable(schema.RoleWorker)
+		return e.at("name").text() == job.HostVariable(job.RoleWorker)
 	})
 }
 

@@ -3,13 +3,13 @@ package importer
 import (
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readHorovodJob reads an Indexed Job of which the first pod runs the launcher, as tegen renders it.
 func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
 	spec := o.view().at("spec")
-	d := newDraft(s, o, framework, schema.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
+	d := newDraft(s, o, framework, job.TargetJob, strings.TrimSuffix(unhashed(o), "-worker"))
 	d.jobSpec(spec)
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
 	d.readEnding(spec)
@@ -18,7 +18,7 @@ func readHorovodJob(s *stream, o *object, framework string) (*draft, error) {
 	if keys := pod.at("volumes").item("name", "ssh-keys").at("secret", "secretName"); keys.text() != d.name()+"-ssh" {
 		d.set("spec.ssh.secret", keys.text(), keys)
 	}
-	if framework == schema.FrameworkMPI {
+	if framework == job.FrameworkMPI {
 		d.implementation(c, pod, launcherLine(c))
 		d.hydraDNS(pod)
 		d.mpi(c, pod)

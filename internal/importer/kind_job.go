@@ -3,7 +3,7 @@ package importer
 import (
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readJob reads a Job of batch/v1. One that is not Indexed mostly fetches and prepares things.
@@ -19,8 +19,8 @@ func readJob(s *stream, o *object) (*draft, error) {
 		return nil, errNotTraining
 	}
 	switch framework := frameworkOf(o, spec.at("template")); framework {
-	case schema.FrameworkTorchelastic, schema.FrameworkJAX:
-	case schema.FrameworkHorovod, schema.FrameworkByteScheduler, schema.FrameworkMPI:
+	case job.FrameworkTorchelastic, job.FrameworkJAX:
+	case job.FrameworkHorovod, job.FrameworkByteScheduler, job.FrameworkMPI:
 		if variable(o, "DMLC_ROLE") == "" {
 			return readHorovodJob(s, o, framework)
 		}
@@ -33,7 +33,7 @@ func readJob(s *stream, o *object) (*draft, error) {
 
 func readTorchJob(s *stream, o *object) *draft {
 	spec := o.view().at("spec")
-	d := newDraft(s, o, meetingFramework(o, spec.at("template")), schema.TargetJob,
+	d := newDraft(s, o, meetingFramework(o, spec.at("template")), job.TargetJob,
 		strings.TrimSuffix(unhashed(o), "-worker"))
 	groups := s.groupJobs(o)
 	d.groupsOfJobs(groups)

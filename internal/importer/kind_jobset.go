@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tegen-dev/tegen/internal/apis"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readJobSet reads a JobSet: the Job in it that trains is the workers, and each other a group beside them.
@@ -22,7 +22,7 @@ func readJobSet(s *stream, o *object) (*draft, error) {
 			"write dynamic in place of claim to have it rendered")
 	}
 	template := child.at("template", "spec", "template")
-	d := newDraft(s, o, meetingFramework(o, template), schema.TargetJobSet, unhashed(o))
+	d := newDraft(s, o, meetingFramework(o, template), job.TargetJobSet, unhashed(o))
 	d.unrenderedPods = dropped
 	for _, item := range groups {
 		d.group(item, item.at("template", "spec", "template"))
@@ -81,12 +81,12 @@ func (d *draft) setPolicies(spec, child view) {
 	inOrder, all := spec.at("startupPolicy", "startupPolicyOrder"), spec.at("replicatedJobs").items()
 	for i, item := range all {
 		for _, on := range item.at("dependsOn").items() {
-			when := map[string]string{"Complete": schema.WhenDone, "Ready": schema.WhenReady}[on.at("status").text()]
+			when := map[string]string{"Complete": job.WhenDone, "Ready": job.WhenReady}[on.at("status").text()]
 			d.after(item, train, []view{on.at("name")}, when)
 			on.at("name").markTranslated()
 		}
 		if i > 0 && inOrder.text() == "InOrder" {
-			d.after(item, train, []view{all[i-1].at("name")}, schema.WhenReady)
+			d.after(item, train, []view{all[i-1].at("name")}, job.WhenReady)
 			inOrder.markTranslated()
 		}
 	}
@@ -113,7 +113,7 @@ func (d *draft) setSuccess(spec view, train string) {
 		d.add("spec.success.groups", d.groupOf(target.text(), train), target)
 	}
 	if operator.text() == "Any" {
-		d.set("spec.success.when", schema.WhenAny, operator)
+		d.set("spec.success.when", job.WhenAny, operator)
 	}
 	policy.at("targetReplicatedJobs").markTranslated()
 }

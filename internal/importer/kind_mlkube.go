@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readMlkube reads a job of MXNet's first operator. Its RuntimeId is part of names.
@@ -26,7 +26,7 @@ func readMlkube(s *stream, o *object) (*draft, error) {
 	if !all.worker.template.isSet() {
 		return nil, errors.New("it has no role WORKER")
 	}
-	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJobMlkube, o.name)
+	d := newDraft(s, o, job.FrameworkMXNet, job.TargetMXJobMlkube, o.name)
 	d.set("spec.mxnet.mode", spec.at("jobMode").text(), spec.at("jobMode"))
 	d.set("spec.mxnet.group", o.gvk.Group, o.view().at("apiVersion"))
 	d.set("spec.mxnet.runtimeID", spec.at("RuntimeId").text(), spec.at("RuntimeId"))

@@ -5,7 +5,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readMPIJob reads a job of the MPI operator: its launcher's program, and its workers' pods, which only serve.
@@ -16,11 +16,11 @@ func readMPIJob(s *stream, o *object) (*draft, error) {
 		return nil, errors.New("it has no Launcher and Worker in spec.mpiReplicaSpecs: where the launcher trains " +
 			"alone, or one template serves for all, there is nothing to start by ssh")
 	}
-	framework, own := schema.FrameworkMPI, tegenSSH(trainingContainer(worker.at("template", "spec")))
+	framework, own := job.FrameworkMPI, tegenSSH(trainingContainer(worker.at("template", "spec")))
 	if own {
 		framework = mpiFramework(trainingContainer(launcher.at("template", "spec")))
 	}
-	d := newDraft(s, o, framework, schema.TargetMPIJob, o.name)
+	d := newDraft(s, o, framework, job.TargetMPIJob, o.name)
 	if d.byExec() {
 		d.note(o.view().at("apiVersion"), Changed,
 			"kubeflow.org/v2beta1 is rendered, which starts processes by ssh and not by kubectl exec: the image must "+
@@ -67,7 +67,7 @@ func (d *draft) tegenMPI(spec view) {
 	c := trainingContainer(launcher.at("template", "spec"))
 	w := d.worker(worker.at("template"))
 	d.grace(launcher.at("template", "spec")) // the workers' own podTemplate can say
-	d.roleOf(schema.RoleLauncher, launcher.at("template"), w)
+	d.roleOf(job.RoleLauncher, launcher.at("template"), w)
 	for _, v := range []view{c.at("command"), c.at("args"), w.at("command"), w.at("args")} {
 		v.markTranslated() // ssh and the host file are tegen's to set up
 	}
@@ -75,7 +75,7 @@ func (d *draft) tegenMPI(spec view) {
 	if !slices.Equal(words, []string{"sh", "/tegen/ssh/worker.sh"}) {
 		d.note(programOf(w), Changed, "the workers run sshd and nothing else")
 	}
-	if d.get("spec.framework").text() == schema.FrameworkMPI {
+	if d.get("spec.framework").text() == job.FrameworkMPI {
 		d.portOfSSH(c, w)
 		d.hydraDNS(worker.at("template", "spec"))
 		d.mpi(c, launcher.at("template", "spec"))
@@ -90,12 +90,12 @@ func mpiFramework(c view) string {
 	words := launcherWords(c)
 	switch {
 	case c.at("env").item("name", "USE_BYTESCHEDULER").isSet():
-		return schema.FrameworkByteScheduler
+		return job.FrameworkByteScheduler
 	case len(words) > 0 && path.Base(words[0]) == "horovodrun":
-		return schema.FrameworkHorovod
+		return job.FrameworkHorovod
 	}
-	return schema.FrameworkMPI
+	return job.FrameworkMPI
 }
 
 // mpiImplementations are the API's words.
-var mpiImplementations = map[string]string{"Intel": schema.MPIIntel, "MPICH": schema.MPICH}
+var mpiImplementations = map[string]string{"Intel": job.MPIIntel, "MPICH": job.MPICH}

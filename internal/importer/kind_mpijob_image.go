@@ -8,23 +8,23 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // tegenSSH says whether a container is one of tegen's, with its scripts for ssh.
 func tegenSSH(c view) bool { return c.at("env").item("name", "TEGEN_SSH_DIR").isSet() }
 
 // imageSSH says whether the draft's image has an sshd of its own.
-func (d *draft) imageSSH() bool { return d.get("spec.ssh.server").text() == schema.SSHImage }
+func (d *draft) imageSSH() bool { return d.get("spec.ssh.server").text() == job.SSHImage }
 
 // imageMPI reads the pods of an MPIJob whose image has users and an sshd of its own: what both have is the job's, and
 // what only one has is in its podTemplate.
 func (d *draft) imageMPI(spec view) {
 	launcher, worker := spec.at("mpiReplicaSpecs", "Launcher"), spec.at("mpiReplicaSpecs", "Worker")
 	l, w := launcher.at("template"), worker.at("template")
-	d.set("spec.ssh.server", schema.SSHImage, spec)
+	d.set("spec.ssh.server", job.SSHImage, spec)
 	d.set("spec.ssh.keysPath", spec.at("sshAuthMountPath").text(), spec.at("sshAuthMountPath"))
-	d.set("spec.mpi.launch", schema.LaunchCommand, launcher)
+	d.set("spec.mpi.launch", job.LaunchCommand, launcher)
 	d.firstContainers(l, w)
 	c := trainingContainer(l.at("spec"))
 	sshd := d.worker(alike(w, l))
@@ -36,7 +36,7 @@ func (d *draft) imageMPI(spec view) {
 		d.set("spec.security.restricted", false, sshd) // or it would be added; podTemplate has what is there
 	}
 	d.grace(l.at("spec")) // the workers' own podTemplate can say
-	d.roleOf(schema.RoleLauncher, l, trainingContainer(w.at("spec")))
+	d.roleOf(job.RoleLauncher, l, trainingContainer(w.at("spec")))
 	delete(d.get("spec").mapping(), "envFrom")
 	d.envFrom(c)
 	d.imageSSHD(sshd)
@@ -54,7 +54,7 @@ func (d *draft) imageMPI(spec view) {
 	}
 	d.restartOf("spec.mpi.launcherRestart", launcher, unsaid)
 	if start := spec.at("launcherCreationPolicy"); start.text() != "WaitForWorkersReady" {
-		d.set("spec.mpi.launcherStart", schema.LauncherTogether, start)
+		d.set("spec.mpi.launcherStart", job.LauncherTogether, start)
 	}
 }
 
@@ -113,8 +113,8 @@ func (d *draft) restartOf(field string, role view, unsaid string) {
 
 // setByOperator are variables of a launcher that the operator sets behind its own, and the last counts.
 func (d *draft) setByOperator(c view) (names []string) {
-	s := schema.Spec{Framework: schema.FrameworkMPI}
-	s.MPI.Implementation, s.MPI.LauncherWorks = cmp.Or(d.get("spec.mpi.implementation").text(), schema.MPIOpen),
+	s := job.Spec{Framework: job.FrameworkMPI}
+	s.MPI.Implementation, s.MPI.LauncherWorks = cmp.Or(d.get("spec.mpi.implementation").text(), job.MPIOpen),
 		d.get("spec.mpi.launcherWorks").isTrue()
 	for _, e := range c.at("env").items() {
 		if name := e.at("name").text(); slices.Contains(s.OperatorEnv(), name) {

@@ -3,7 +3,7 @@ package importer
 import (
 	"errors"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readMXJob reads a job of Kubeflow's operator for MXNet. Older versions have the fields of runPolicy in the spec.
@@ -24,7 +24,7 @@ func readMXJob(s *stream, o *object) (*draft, error) {
 	if !all.worker.template.isSet() {
 		return nil, errors.New("it has no role Worker")
 	}
-	d := newDraft(s, o, schema.FrameworkMXNet, schema.TargetMXJob, o.name)
+	d := newDraft(s, o, job.FrameworkMXNet, job.TargetMXJob, o.name)
 	if !all.server.template.isSet() {
 		d.note(spec.at("mxReplicaSpecs"), Changed,
 			"it trained without servers: this target always has a Scheduler and a Server, which are rendered, and "+

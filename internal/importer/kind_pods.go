@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 var numbered = lazy.Regexp(`^(.+)-([0-9]+)$`)
@@ -34,7 +34,7 @@ func readPods(s *stream, first *object) (*draft, error) {
 		}
 	}
 	slices.SortStableFunc(pods, func(a, b *object) int { return cmp.Compare(podNumber(a), podNumber(b)) })
-	d := newDraft(s, pods[0], schema.FrameworkTorchelastic, schema.TargetPods, strings.TrimSuffix(m[1], "-worker"))
+	d := newDraft(s, pods[0], job.FrameworkTorchelastic, job.TargetPods, strings.TrimSuffix(m[1], "-worker"))
 	for _, o := range pods[1:] {
 		d.addWorkload(o)
 		o.translated = pods[0].translated // what is taken from one is taken from all

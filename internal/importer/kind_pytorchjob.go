@@ -4,7 +4,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readPyTorchJob reads a job of Kubeflow's training operator. Where torchrun starts the processes, the master becomes
@@ -25,7 +25,7 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 	if !worker.isSet() && !keepMaster {
 		return nil, errors.New("it has neither a Worker nor a Master in spec.pytorchReplicaSpecs")
 	}
-	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetPyTorchJob, o.name)
+	d := newDraft(s, o, job.FrameworkTorchelastic, job.TargetPyTorchJob, o.name)
 	d.roleReplicas(worker)
 	switch {
 	case keepMaster:
@@ -58,7 +58,7 @@ func readPyTorchJob(s *stream, o *object) (*draft, error) {
 // countMaster counts a master that stays among the workers, and gives the role that is read as their template.
 func (d *draft) countMaster(master, worker view) view {
 	d.set("spec.workers.master", true, master)
-	d.set("spec.launcher", schema.LauncherEntrypoint, master)
+	d.set("spec.launcher", job.LauncherEntrypoint, master)
 	if p := newProgram(trainingContainer(master.at("template", "spec"))); p.launcher == "torchrun" && worker.isSet() {
 		d.advise(master, "torchrun's ranks are the pods' numbers, as before, and no pod that is lost is taken "+
 			"back: leave out workers.master, launcher: entrypoint and torchrun's own options for a rendezvous that "+
@@ -140,9 +140,9 @@ func (d *draft) schedulingPolicy(policy view, scheduler string) {
 	if !policy.isSet() {
 		return
 	}
-	kind := schema.GangVolcano
+	kind := job.GangVolcano
 	if policy.at("scheduleTimeoutSeconds").isSet() || strings.HasPrefix(scheduler, "scheduler-plugins") {
-		kind = schema.GangCoscheduling
+		kind = job.GangCoscheduling
 	}
 	d.set("spec.gang.scheduler", kind, policy)
 	if n, ok := policy.at("minAvailable").number(); ok {

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readRoleJobs reads Jobs that are the roles of one job.
 func readRoleJobs(s *stream, first *object, framework string) (*draft, error) {
-	if framework != schema.FrameworkMXNet && framework != schema.FrameworkByteScheduler {
+	if framework != job.FrameworkMXNet && framework != job.FrameworkByteScheduler {
 		return nil, errors.New("Jobs of framework " + framework + " are not read")
 	}
 	jobs := map[string]*object{}
@@ -41,21 +41,21 @@ func readRoleJobs(s *stream, first *object, framework string) (*draft, error) {
 			order = append(order, o)
 		}
 	}
-	d := newDraft(s, order[0], framework, schema.TargetJob, strings.TrimSuffix(unhashed(worker), "-worker"))
+	d := newDraft(s, order[0], framework, job.TargetJob, strings.TrimSuffix(unhashed(worker), "-worker"))
 	for _, o := range order[1:] {
 		d.addWorkload(o)
 	}
 	spec := worker.view().at("spec")
 	if len(order) == 1 {
-		d.set("spec.mxnet.mode", schema.MXNetLocal, spec)
+		d.set("spec.mxnet.mode", job.MXNetLocal, spec)
 		d.jobSpec(spec)
 	}
 	d.set("spec.suspend", spec.at("suspend").isTrue(), spec.at("suspend"))
 	d.managedBy(spec)
 	d.readEnding(spec)
 	d.parameterServers(all)
-	if framework == schema.FrameworkByteScheduler {
-		d.set("spec.bytescheduler.mode", schema.ModeBytePS, spec)
+	if framework == job.FrameworkByteScheduler {
+		d.set("spec.bytescheduler.mode", job.ModeBytePS, spec)
 	}
 	d.switchOffExtras()
 	return d, nil

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // readTrainJob reads a TrainJob of Kubeflow Trainer and the runtime that it runs on, of the namespace or of the
@@ -41,14 +41,14 @@ func readTrainJob(s *stream, o *object) (*draft, error) {
 		name = unhashed(runtime)
 	}
 	template, policy := child.at("template", "spec", "template"), runtime.view().at("spec", "mlPolicy")
-	framework := schema.FrameworkTorchelastic
+	framework := job.FrameworkTorchelastic
 	if policy.at("jax").isSet() || !policy.at("torch").isSet() {
 		framework = meetingFramework(runtime, template)
 	}
 	if policy.at("jax").isSet() {
-		framework = schema.FrameworkJAX
+		framework = job.FrameworkJAX
 	}
-	d := newDraft(s, runtime, framework, schema.TargetTrainJob, name)
+	d := newDraft(s, runtime, framework, job.TargetTrainJob, name)
 	d.addWorkload(o)
 	shared.draft = d
 	d.policy(policy)
@@ -80,7 +80,7 @@ func (d *draft) nodesOf(spec, policy view, o *object) {
 		d.note(shared, Translated, "the TrainJob's own number, %s, stands for it", own.text())
 		shared.markTranslated()
 	}
-	if d.get("spec.framework").text() == schema.FrameworkTorchelastic {
+	if d.get("spec.framework").text() == job.FrameworkTorchelastic {
 		d.processesOf(spec.at("trainer", "numProcPerNode"), policy.at("torch", "numProcPerNode"))
 	}
 	if runtime := d.workload[0].view(); d.workload[0].name != o.name || d.workload[0].gvk.Kind != "TrainingRuntime" {
@@ -159,7 +159,7 @@ func (d *draft) podGroupPolicy(spec view) {
 	d.volcanoTopology(policy.at("volcano", "networkTopology"), 0)
 	replicas := d.get("spec.workers.replicas").value
 	if v := policy.at("coscheduling"); v.isSet() {
-		d.set("spec.gang.scheduler", schema.GangCoscheduling, v)
+		d.set("spec.gang.scheduler", job.GangCoscheduling, v)
 		d.set("spec.gang.minAvailable", replicas, v)
 		seconds, ok := v.at("scheduleTimeoutSeconds").number()
 		if !ok {
@@ -169,7 +169,7 @@ func (d *draft) podGroupPolicy(spec view) {
 	}
 	if v := policy.at("volcano"); v.isSet() {
 		queue := spec.at("template", "metadata", "annotations", "scheduling.volcano.sh/queue-name")
-		d.set("spec.gang.scheduler", schema.GangVolcano, v)
+		d.set("spec.gang.scheduler", job.GangVolcano, v)
 		d.set("spec.gang.minAvailable", replicas, v)
 		d.set("spec.gang.queue", queue.text(), queue)
 	}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // volcanoDefaultQueue is the queue that Volcano's webhook puts a job into that names none.
@@ -18,7 +18,7 @@ func readVCJob(s *stream, o *object) (*draft, error) {
 	if !task.isSet() {
 		return nil, errors.New("it has no spec.tasks")
 	}
-	d := newDraft(s, o, schema.FrameworkTorchelastic, schema.TargetVCJob, unhashed(o))
+	d := newDraft(s, o, job.FrameworkTorchelastic, job.TargetVCJob, unhashed(o))
 	d.unrenderedPods = dropped
 	for _, item := range groups {
 		d.group(item, item.at("template"))
@@ -69,7 +69,7 @@ func (d *draft) vcFailure(spec, task view) {
 		d.set("spec.failure.restarts", max(retries-1, 0), spec.at("maxRetry"))
 	case retries > 1 && slices.ContainsFunc(spec.at("policies").items(), restartsLost) && (never || inPlace):
 		d.set("spec.failure.restartAll", retries-1, spec.at("maxRetry"))
-		d.set("spec.failure.restartAllOn", schema.OnEviction, spec.at("policies"))
+		d.set("spec.failure.restartAllOn", job.OnEviction, spec.at("policies"))
 	case slices.ContainsFunc(spec.at("tasks").items(), func(t view) bool { return t.at("dependsOn").isSet() }) &&
 		!slices.ContainsFunc(spec.at("tasks").items(), completes):
 		d.set("spec.failure.restarts", int64(0), spec)
@@ -137,8 +137,8 @@ func (d *draft) vcOrder(spec, train view) {
 	complete := 0
 	for _, task := range spec.at("tasks").items() {
 		on := task.at("dependsOn", "name")
-		d.after(task, train.at("name").text(), on.items(), schema.WhenReady)
-		if i := slices.Index(on.texts(), train.at("name").text()); i >= 0 && on.texts()[i] != schema.RoleWorker {
+		d.after(task, train.at("name").text(), on.items(), job.WhenReady)
+		if i := slices.Index(on.texts(), train.at("name").text()); i >= 0 && on.texts()[i] != job.RoleWorker {
 			d.note(on.items()[i], Translated, "these pods are those of group worker")
 		}
 		on.markTranslated()
@@ -150,7 +150,7 @@ func (d *draft) vcOrder(spec, train view) {
 		}
 	}
 	if complete > 1 {
-		d.set("spec.success.when", schema.WhenAny, spec.at("tasks"))
+		d.set("spec.success.when", job.WhenAny, spec.at("tasks"))
 	}
 }
 
@@ -188,7 +188,7 @@ func (d *draft) vcGang(spec, task, scheduler view) {
 	if fewest == least && !queue.isSet() && !scheduler.isSet() {
 		return
 	}
-	d.set("spec.gang.scheduler", schema.GangVolcano, spec)
+	d.set("spec.gang.scheduler", job.GangVolcano, spec)
 	if queue.isSet() {
 		d.set("spec.gang.queue", queue.text(), queue)
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // claims read what the workers' container claims: accelerators by a template of tegen's own, and further templates
@@ -21,7 +21,7 @@ func (d *draft) claims(pod, c view) {
 		name, template := r.at("name").text(), r.at("resourceClaimTemplateName")
 		switch {
 		case !slices.Contains(claimed, name):
-		case name == schema.ClaimOfAccelerators:
+		case name == job.ClaimOfAccelerators:
 			d.deviceClass(template)
 		case name == template.text():
 			templates = append(templates, name)

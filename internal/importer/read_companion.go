@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // companion reads the tegen-rendezvous of the stream that serves an endpoint, and says whether there is one.
@@ -18,12 +18,12 @@ func (d *draft) companion(name, port, backend string, from view) bool {
 	if server == nil {
 		return false
 	}
-	d.set("spec.rendezvous.store", schema.StoreCompanion, from)
+	d.set("spec.rendezvous.store", job.StoreCompanion, from)
 	if name != d.name()+"-rendezvous" {
 		d.set("spec.rendezvous.companion.name", name, from)
 	}
 	usual := int64(names.EtcdClientPort)
-	if backend == schema.BackendC10d {
+	if backend == job.BackendC10d {
 		usual = names.C10dPort
 	}
 	if n, err := strconv.ParseInt(port, 10, 64); err == nil && n != usual {

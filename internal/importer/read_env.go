@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // env reads the variables of the worker, but those of names that the caller has read already.
@@ -24,7 +24,7 @@ func (d *draft) env(c view, read ...string) {
 			e.markTranslated()
 			continue
 		}
-		if slices.Contains(schema.MasterVariables, name) && d.get("spec.workers.master").isTrue() {
+		if slices.Contains(job.MasterVariables, name) && d.get("spec.workers.master").isTrue() {
 			d.note(e, Error, "the operator sets %s behind this one, and the last one counts: this one was left out",
 				name)
 			e.markTranslated()

@@ -5,14 +5,14 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // etcd reads the etcd of the stream that serves an endpoint, and says whether there is one. A StatefulSet of tegen's is
 // read in full; any other form is replaced by tegen's, and its errors are reported.
 func (d *draft) etcd(name, port, backend string, from view) bool {
 	service := d.stream.find("", "Service", d.namespace(), name)
-	if service == nil || backend == schema.BackendC10d && !d.outlived() {
+	if service == nil || backend == job.BackendC10d && !d.outlived() {
 		return false
 	}
 	if set := d.stream.find("apps", "StatefulSet", d.namespace(), name); set != nil {
@@ -30,7 +30,7 @@ func (d *draft) etcd(name, port, backend string, from view) bool {
 }
 
 func (d *draft) storeIn(name, port, backend string, from view) {
-	d.set("spec.rendezvous.store", schema.StoreEtcd, from)
+	d.set("spec.rendezvous.store", job.StoreEtcd, from)
 	if name != d.name()+"-etcd" {
 		d.set("spec.rendezvous.etcd.name", name, from)
 	}
@@ -111,7 +111,7 @@ func (d *draft) members(set *object, backend string) {
 
 func (d *draft) etcdImage(image view, backend string) {
 	field := "spec.images.etcd"
-	if backend == schema.BackendEtcd || backend == schema.BackendEtcdV2 {
+	if backend == job.BackendEtcd || backend == job.BackendEtcdV2 {
 		field = "spec.images.etcdV2"
 	}
 	d.set(field, image.text(), image)

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/machine"
 )
 
 // isDevice knows the names of resources that are no accelerators and that resources.devices can have: of device
@@ -57,10 +58,10 @@ func (d *draft) fabric(c view) {
 		return
 	}
 	env := c.at("env")
-	if provider := env.item("name", "FI_PROVIDER"); devices.at(schema.DeviceEFA).isSet() {
+	if provider := env.item("name", "FI_PROVIDER"); devices.at(job.DeviceEFA).isSet() {
 		pages := env.item("name", "FI_EFA_USE_HUGE_PAGE").at("value").text() == "0"
 		if provider.at("value").text() == "efa" && pages != devices.at("hugepages-2Mi").isSet() {
-			d.set("spec.network.fabric", schema.FabricEFA, provider)
+			d.set("spec.network.fabric", job.FabricEFA, provider)
 		}
 		return
 	}
@@ -68,9 +69,9 @@ func (d *draft) fabric(c view) {
 	if !slices.Equal(rights.texts(), []string{"IPC_LOCK"}) || d.userIsNotRoot() {
 		return
 	}
-	kind := schema.FabricInfiniBand
+	kind := job.FabricInfiniBand
 	if env.item("name", "NCCL_IB_GID_INDEX").isSet() { // of a GID InfiniBand has one
-		kind = schema.FabricRoCE
+		kind = job.FabricRoCE
 	}
 	d.set("spec.network.fabric", kind, rights)
 }
@@ -84,17 +85,17 @@ func (d *draft) userIsNotRoot() bool {
 // ofFabric says whether a variable is one that the fabric sets anyway.
 func (d *draft) ofFabric(e view) bool {
 	value := map[string]string{"FI_PROVIDER": "efa", "FI_EFA_USE_HUGE_PAGE": "0"}[e.at("name").text()]
-	return value != "" && d.get("spec.network.fabric").text() == schema.FabricEFA && e.at("value").text() == value
+	return value != "" && d.get("spec.network.fabric").text() == job.FabricEFA && e.at("value").text() == value
 }
 
 // machine names the machine type of the nodes, where the job then renders what it did without: on its own, or with no
 // fabric. What follows from it is left out afterwards like any default.
-func (s *shortener) machine(job tree) {
+func (s *shortener) machine(j tree) {
 	const label = "node.kubernetes.io/instance-type"
 	valid := view{value: s.valid}.at("spec")
 	name := valid.at("placement", "nodeSelector", label).text()
-	resources, own := valid.at("resources").mapping(), view{value: job}.at("spec", "resources").mapping()
-	known := slices.ContainsFunc(schema.Machines(), func(m schema.Machine) bool { return m.Name == name })
+	resources, own := valid.at("resources").mapping(), view{value: j}.at("spec", "resources").mapping()
+	known := slices.ContainsFunc(machine.All(), func(m job.Machine) bool { return m.Name == name })
 	if !known || resources == nil || own == nil || !valid.at("resources", "gpu").isSet() {
 		return
 	}
@@ -104,10 +105,10 @@ func (s *shortener) machine(job tree) {
 		return
 	}
 	if network := valid.at("network").mapping(); network == nil {
-		view{value: s.valid}.at("spec").mapping()["network"] = tree{"fabric": schema.None}
+		view{value: s.valid}.at("spec").mapping()["network"] = tree{"fabric": job.None}
 		if s.same() {
 			own["machine"] = name
-			view{value: job}.at("spec").mapping()["network"] = tree{"fabric": schema.None}
+			view{value: j}.at("spec").mapping()["network"] = tree{"fabric": job.None}
 			return
 		}
 		delete(view{value: s.valid}.at("spec").mapping(), "network")

@@ -7,7 +7,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // What a failure policy of a JobSet does.
@@ -21,14 +21,14 @@ const (
 
 // thenOf are a TrainingJob's words for them.
 var thenOf = map[string]string{
-	actionFail: schema.ThenFail, actionRestart: schema.ThenRestart, actionUncounted: schema.ThenRestartUncounted,
-	"RestartJob": schema.ThenRestartGroup, actionJobUncounted: schema.ThenRestartGroupUncounted,
+	actionFail: job.ThenFail, actionRestart: job.ThenRestart, actionUncounted: job.ThenRestartUncounted,
+	"RestartJob": job.ThenRestartGroup, actionJobUncounted: job.ThenRestartGroupUncounted,
 }
 
 // setRestarts reads how often all Jobs of a set start anew, and for which failures otherwise. A Job's own failed pods
 // are counted from 0 each time; where it says nothing of them, Kubernetes replaces six.
 func (d *draft) setRestarts(spec, child view) {
-	policy, job, train := spec.at("failurePolicy"), child.at("template", "spec"), child.at("name").text()
+	policy, j, train := spec.at("failurePolicy"), child.at("template", "spec"), child.at("name").text()
 	if !policy.isSet() {
 		return
 	}
@@ -58,15 +58,15 @@ func (d *draft) setRestarts(spec, child view) {
 	if carried {
 		policy.at("rules").markTranslated() // names of groups and of rules differ
 	}
-	if failsOnDisruption(job) && d.toldApart(spec, child, train) {
-		d.set("spec.failure.ignoreDisruptions", true, job)
+	if failsOnDisruption(j) && d.toldApart(spec, child, train) {
+		d.set("spec.failure.ignoreDisruptions", true, j)
 	}
 	if n == 0 && !disrupted && !d.get("spec.failure.rules").isSet() { // as without a policy
 		d.withoutPolicy(policy, nil)
 		return
 	}
 	if n == 0 {
-		d.set("spec.failure.restartAll", schema.Uncounted, orElse(restarts, policy))
+		d.set("spec.failure.restartAll", job.Uncounted, orElse(restarts, policy))
 		if restarts.isSet() {
 			d.note(restarts, Translated, "it is the default, which is not rendered")
 			restarts.markTranslated()
@@ -78,8 +78,8 @@ func (d *draft) setRestarts(spec, child view) {
 		d.set("spec.failure.restartAllInPlace", true, policy.at("restartStrategy"))
 		return
 	}
-	if !job.at("backoffLimit").isSet() && !job.at("backoffLimitPerIndex").isSet() {
-		d.set("spec.failure.restarts", int64(6), job)
+	if !j.at("backoffLimit").isSet() && !j.at("backoffLimitPerIndex").isSet() {
+		d.set("spec.failure.restarts", int64(6), j)
 	}
 }
 

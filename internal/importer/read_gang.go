@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Keys by which pods join a gang, and jobs a queue.
@@ -42,11 +42,11 @@ func (d *draft) gang(t view) {
 	case name.isSet():
 		d.koordinator(t, annotations, name)
 	case labels.at(coscheduling).isSet():
-		d.podGroup(schema.GangCoscheduling, "scheduling.x-k8s.io", labels.at(coscheduling))
+		d.podGroup(job.GangCoscheduling, "scheduling.x-k8s.io", labels.at(coscheduling))
 	case annotations.at(volcano).isSet():
-		d.podGroup(schema.GangVolcano, "scheduling.volcano.sh", annotations.at(volcano))
+		d.podGroup(job.GangVolcano, "scheduling.volcano.sh", annotations.at(volcano))
 	case group.isSet():
-		d.podGroup(schema.GangKubernetes, "scheduling.k8s.io", group)
+		d.podGroup(job.GangKubernetes, "scheduling.k8s.io", group)
 	default:
 		d.queue(t)
 	}
@@ -57,9 +57,9 @@ func (d *draft) koordinator(t, annotations, name view) {
 	key := func(name string) view { return annotations.at(koordinator + name) }
 	scheduler := t.at("spec", "schedulerName").text()
 	if scheduler == "tegen-scheduler" {
-		d.set("spec.gang.scheduler", schema.GangTegen, name)
+		d.set("spec.gang.scheduler", job.GangTegen, name)
 	} else {
-		d.set("spec.gang.scheduler", schema.GangKoordinator, name)
+		d.set("spec.gang.scheduler", job.GangKoordinator, name)
 	}
 	if scheduler == "" {
 		d.note(name, Error, "the pods name no schedulerName, and the default scheduler reads no gangs: tegen names "+
@@ -101,19 +101,19 @@ func (d *draft) podGroup(scheduler, group string, name view) {
 	o := d.stream.find(group, "PodGroup", d.namespace(), name.text())
 	if o == nil {
 		d.note(name, Dropped, "the PodGroup is not in the input: its minimum is taken for that of the workers")
-		if scheduler == schema.GangKubernetes {
+		if scheduler == job.GangKubernetes {
 			d.set("spec.kubernetesVersion", "1.36", name) // the first that has such groups
 		}
 		return
 	}
 	spec := o.view().at("spec")
 	least := spec.at("minMember")
-	if scheduler == schema.GangKubernetes {
+	if scheduler == job.GangKubernetes {
 		least = spec.at("schedulingPolicy", "gang", "minCount")
 		version := map[string]string{"v1alpha2": "1.36", "v1beta1": "1.37"}[o.gvk.Version]
 		d.set("spec.kubernetesVersion", version, o.view().at("apiVersion"))
 		for _, constraint := range spec.at("schedulingConstraints", "topology").items() {
-			d.setTopology(constraint.at("key").text(), schema.TopologyRequired, 0, constraint)
+			d.setTopology(constraint.at("key").text(), job.TopologyRequired, 0, constraint)
 		}
 	}
 	d.volcanoTopology(spec.at("networkTopology"), 0)
@@ -139,7 +139,7 @@ func (d *draft) queue(t view) {
 	if !queue.isSet() {
 		return
 	}
-	d.set("spec.gang.scheduler", schema.GangKueue, queue)
+	d.set("spec.gang.scheduler", job.GangKueue, queue)
 	d.set("spec.gang.queue", queue.text(), queue)
 	d.set("spec.gang.priority", labels.at(kueue+"priority-class").text(), labels.at(kueue+"priority-class"))
 	if name := t.at("metadata", "labels", kueue+"pod-group-name"); name.isSet() {

@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/rule"
 )
 
 // groupName is what the schema takes for the name of a group.
@@ -29,7 +30,7 @@ func (s *stream) groupItems(list view) (train view, groups []view, dropped int64
 			continue
 		}
 		name := item.at("name").text()
-		if groupName().MatchString(name) && name != schema.RoleWorker && len(groups) < mostGroups &&
+		if groupName().MatchString(name) && name != job.RoleWorker && len(groups) < mostGroups &&
 			trainingContainer(podOf(item)).isSet() {
 			groups = append(groups, item)
 			continue
@@ -101,8 +102,8 @@ func (d *draft) groupNamed(name string, n int64, item, template view) {
 // isHostVariable says whether a variable is one by which pods find groups, which every pod of a job with groups has.
 func (d *draft) isHostVariable(name string) bool {
 	groups := d.get("spec.groups").items()
-	return len(groups) > 0 && (name == schema.HostVariable(schema.RoleWorker) ||
-		slices.ContainsFunc(groups, func(g view) bool { return name == schema.HostVariable(g.at("name").text()) }))
+	return len(groups) > 0 && (name == job.HostVariable(job.RoleWorker) ||
+		slices.ContainsFunc(groups, func(g view) bool { return name == job.HostVariable(g.at("name").text()) }))
 }
 
 // groupIndex is the index of a group of the draft, negative where a role is none.
@@ -136,14 +137,14 @@ func (d *draft) after(item view, train string, waits []view, when string) {
 // groupOf is what a job calls a group of the source.
 func (d *draft) groupOf(name, train string) string {
 	if name == train {
-		return schema.RoleWorker
+		return job.RoleWorker
 	}
 	return groupNameOf(name)
 }
 
 // groupNameOf is what a job calls an item of the source that is a group: its name, where tegen calls nothing else so.
 func groupNameOf(name string) string {
-	if schema.ReservedGroup(name) {
+	if rule.ReservedGroup(name) {
 		return name + "-0"
 	}
 	return name

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/importer/shell"
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // values is how many values the options of horovodrun and mpirun take; those that are not here take none.
@@ -198,10 +198,10 @@ func (d *draft) horovodEnv(c view) {
 			read = append(read, name)
 		}
 		switch seconds, isNumber := e.at("value").number(); {
-		case name == schema.HorovodStartTimeout && isNumber:
+		case name == job.HorovodStartTimeout && isNumber:
 			d.set("spec.horovod.startTimeout", durationText(seconds), e)
 			read = append(read, name)
-		case (name == schema.KeepHostNames4 || name == schema.KeepHostNames5) && e.at("value").text() == "1":
+		case (name == job.KeepHostNames4 || name == job.KeepHostNames5) && e.at("value").text() == "1":
 			read = append(read, name) // as tegen sets it
 		}
 		field := byteSchedulerFields[strings.TrimPrefix(name, "BYTESCHEDULER_")]

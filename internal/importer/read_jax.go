@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // rankOfSlice is what a shell reckons before it starts a process of one of several slices.
@@ -24,15 +24,15 @@ func isJAX(c view) bool {
 
 // meetingFramework is the framework of pods that meet at the first of them.
 func meetingFramework(o *object, template view) string {
-	if frameworkOf(o, template) == schema.FrameworkJAX {
-		return schema.FrameworkJAX
+	if frameworkOf(o, template) == job.FrameworkJAX {
+		return job.FrameworkJAX
 	}
-	return schema.FrameworkTorchelastic
+	return job.FrameworkTorchelastic
 }
 
 // trainer reads a worker of the draft's framework: its program, and how it finds the others.
 func (d *draft) trainer(pod, c view) {
-	if d.get("spec.framework").text() == schema.FrameworkJAX {
+	if d.get("spec.framework").text() == job.FrameworkJAX {
 		d.jax(pod, c)
 		return
 	}
@@ -69,7 +69,7 @@ func (d *draft) jaxVariables(c view) (read []string) {
 		d.note(e, Translated, "the pod's completion index is the number of its process")
 		e.markTranslated()
 	}
-	read = slices.Clone(schema.JAXVariables)
+	read = slices.Clone(job.JAXVariables)
 	if e := variable("JAX_LOCAL_DEVICE_IDS"); e.at("value").text() == d.allDevices() {
 		read = append(read, "JAX_LOCAL_DEVICE_IDS")
 	}
@@ -79,7 +79,7 @@ func (d *draft) jaxVariables(c view) (read []string) {
 // sliceVariables are the names of the variables by which tegen tells a worker which slice it is of.
 func (d *draft) sliceVariables(c view) (read []string) {
 	n, _ := d.get("spec.workers.slices").number()
-	for _, name := range schema.SliceVariables {
+	for _, name := range job.SliceVariables {
 		e := c.at("env").item("name", name)
 		if n > 1 && (strings.HasSuffix(fieldPath(e), "['jobset.sigs.k8s.io/job-index']") ||
 			name == "NUM_SLICES" && e.at("value").text() == strconv.FormatInt(n, 10)) {

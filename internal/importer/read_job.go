@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // trains says whether the pods of a template start a launcher or ask for accelerators.
@@ -22,11 +22,11 @@ func frameworkOf(o *object, template view) string {
 	case labels.at(names.LabelManagedBy).text() == names.ManagedBy && own != "":
 		return own
 	case trainingContainer(template.at("spec")).at("env").item("name", "DMLC_ROLE").isSet():
-		return schema.FrameworkMXNet
+		return job.FrameworkMXNet
 	case isJAX(trainingContainer(template.at("spec"))):
-		return schema.FrameworkJAX
+		return job.FrameworkJAX
 	}
-	return schema.FrameworkTorchelastic
+	return job.FrameworkTorchelastic
 }
 
 // unhashed is a name without the hash that tegen puts behind it where hashedNames asks for it.
@@ -102,7 +102,7 @@ func (d *draft) readTTL(spec view) {
 	if ttl := spec.at("ttlSecondsAfterFinished"); ttl.isSet() {
 		d.seconds("spec.ttlAfterFinished", ttl)
 	} else {
-		d.set("spec.ttlAfterFinished", schema.None, spec)
+		d.set("spec.ttlAfterFinished", job.None, spec)
 	}
 }
 
@@ -149,7 +149,7 @@ func (d *draft) readBackoff(policy view) {
 // readUnboundedBackoff reads the limit of operators that count failures only where there is one.
 func (d *draft) readUnboundedBackoff(policy view) {
 	if d.readBackoff(policy); !policy.at("backoffLimit").isSet() {
-		d.set("spec.failure.restarts", schema.None, policy)
+		d.set("spec.failure.restarts", job.None, policy)
 	}
 }
 
@@ -158,7 +158,7 @@ func (d *draft) readCleanPods(policy view) {
 	v := policy.at("cleanPodPolicy")
 	switch word := v.text(); word {
 	case "":
-		d.set("spec.cleanPods", schema.None, policy)
+		d.set("spec.cleanPods", job.None, policy)
 	case "None", "Running", "All":
 		d.set("spec.cleanPods", strings.ToLower(word), v)
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // mpirunValues is how many values the options of Open MPI's mpirun and of hydra's take (mpirun(1) of Open MPI 4.1, the
@@ -121,7 +121,7 @@ func (d *draft) mpi(c, pod view) {
 	}
 	var set []string
 	if processes == 0 {
-		d.set("spec.mpi.launch", schema.LaunchCommand, at)
+		d.set("spec.mpi.launch", job.LaunchCommand, at)
 		processes = slots
 	} else {
 		line = call.rest
@@ -222,7 +222,7 @@ func (d *draft) mpiEnv(c view, set []string) {
 		"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "I_MPI_PIN": "off",
 		"OMPI_MCA_btl_tcp_if_include": face, "OMPI_MCA_oob_tcp_if_include": face,
 		"HYDRA_IFACE": face, "I_MPI_HYDRA_IFACE": face,
-		schema.KeepHostNames4: "1", schema.KeepHostNames5: "1",
+		job.KeepHostNames4: "1", job.KeepHostNames5: "1",
 	}
 	for _, e := range env.items() {
 		name, value := e.at("name").text(), e.at("value")
@@ -262,9 +262,9 @@ func (d *draft) implementation(c, pod view, line []string) {
 	alone := call != nil && call.number("ppn") > 0
 	switch {
 	case c.at("env").item("name", "I_MPI_PIN").isSet() || alone:
-		d.set("spec.mpi.implementation", schema.MPIIntel, c)
+		d.set("spec.mpi.implementation", job.MPIIntel, c)
 	case pod.at("dnsConfig", "searches").isSet(),
 		call != nil && !slices.ContainsFunc(call.options, func(o []string) bool { return optionName(o) == "bind-to" }):
-		d.set("spec.mpi.implementation", schema.MPICH, c)
+		d.set("spec.mpi.implementation", job.MPICH, c)
 	}
 }

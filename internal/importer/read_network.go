@@ -7,7 +7,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // peers reads what a policy that tegen rendered says beside the job itself.
@@ -20,15 +20,15 @@ func (d *draft) peers(policy *object) {
 	}
 	rules := spec.at("egress").items()
 	if !slices.Contains(spec.at("policyTypes").texts(), "Egress") {
-		d.set("spec.network.egress", schema.EgressNamespace, spec)
+		d.set("spec.network.egress", job.EgressNamespace, spec)
 		return
 	}
 	if len(rules) == 0 || len(rules[0].at("to").items()) == 0 { // everywhere
 		return
 	}
-	word := schema.EgressClosed
+	word := job.EgressClosed
 	if rules[0].at("to").items()[0].at("namespaceSelector").isSet() {
-		word = schema.EgressCluster
+		word = job.EgressCluster
 	}
 	d.set("spec.network.egress", word, spec)
 	if !slices.ContainsFunc(rules, linkLocal) && d.get("spec.identity.nodeRole").isSet() {

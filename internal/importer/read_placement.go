@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 func (d *draft) placement(pod view) {
@@ -39,8 +39,8 @@ func (d *draft) placement(pod view) {
 }
 
 // spot reads a selection of spot nodes, with the toleration that they need, and returns whose nodes they are.
-func (d *draft) spot(pod view) *schema.Provisioner {
-	for _, p := range schema.Provisioners {
+func (d *draft) spot(pod view) *job.Provisioner {
+	for _, p := range job.Provisioners {
 		label := pod.at("nodeSelector", p.Key)
 		if label.text() != p.Value {
 			continue

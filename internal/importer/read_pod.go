@@ -3,7 +3,7 @@ package importer
 import (
 	"strconv"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // worker reads the pod template of the workers: all that every framework has. What it does not read, the comparison of
@@ -30,7 +30,7 @@ func (d *draft) worker(t view) view {
 	d.security(pod, c)
 	d.fabric(c)
 	d.gang(t)
-	if d.get("spec.framework").text() != schema.FrameworkDLRover { // whose master gives every pod 30 seconds
+	if d.get("spec.framework").text() != job.FrameworkDLRover { // whose master gives every pod 30 seconds
 		d.grace(pod)
 	}
 	d.save(c)
@@ -59,7 +59,7 @@ func (d *draft) grace(pod view) {
 // save reads a hook of tegen's own, which has a checkpoint written. Any other stays as it is.
 func (d *draft) save(c view) {
 	words := c.at("lifecycle", "preStop", "exec", "command").items()
-	if len(words) < 6 || words[3].text() != schema.SaveHook {
+	if len(words) < 6 || words[3].text() != job.SaveHook {
 		return
 	}
 	d.set("spec.checkpoint.save.signal", "SIG"+words[4].text(), words[4])

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 var firstWorker = lazy.Regexp(`^[a-z0-9-]+-worker-[01]$`)
@@ -16,7 +16,7 @@ func (d *draft) readRendezvous(backend, endpoint setting) {
 	name, _, _ := strings.Cut(host, ".")
 	switch {
 	case backend.text == "" && endpoint.text != "": // torchrun's own
-		backend = setting{schema.BackendC10d, endpoint.from}
+		backend = setting{job.BackendC10d, endpoint.from}
 	case backend.text == "static": // which is told with the options that go with it
 		return
 	}
@@ -24,14 +24,14 @@ func (d *draft) readRendezvous(backend, endpoint setting) {
 	served := d.companion(name, port, backend.text, endpoint.from) || d.etcd(name, port, backend.text, endpoint.from)
 	switch {
 	case endpoint.text == "" || served:
-	case backend.text == schema.BackendC10d && (firstWorker().MatchString(name) ||
+	case backend.text == job.BackendC10d && (firstWorker().MatchString(name) ||
 		strings.HasPrefix(name, d.workload[0].name)):
 		d.firstWorker(host, port, endpoint.from)
 	case strings.Contains(endpoint.text, "$"):
 		d.note(endpoint.from, Translated, "%s is known only where it runs: the first worker's own name is rendered",
 			endpoint.text)
 	default:
-		d.set("spec.rendezvous.store", schema.StoreExternal, endpoint.from)
+		d.set("spec.rendezvous.store", job.StoreExternal, endpoint.from)
 		d.set("spec.rendezvous.endpoint", endpoint.text, endpoint.from)
 	}
 }
@@ -70,7 +70,7 @@ func (d *draft) conf(s setting) {
 		case key == "keep_alive_max_attempt" && err == nil:
 			d.set("spec.rendezvous.keepAliveAttempts", n, s.from)
 		case key == "is_host" && value == "0" && (d.outlived() ||
-			d.get("spec.rendezvous.store").text() == schema.StoreCompanion):
+			d.get("spec.rendezvous.store").text() == job.StoreCompanion):
 		case tlsKeys[key] && d.get("spec.rendezvous.etcd.tls").isSet():
 		default:
 			d.put("spec.rendezvous.conf", key, unescaped(value), s.from)
@@ -82,7 +82,7 @@ func (d *draft) conf(s setting) {
 // backend, of which etcd alone reads them (torch 1.13 to 2.14, torch/distributed/launcher/api.py: default_timeout).
 func (d *draft) torchrunTimeout(backend setting) {
 	const field = "spec.rendezvous.joinTimeout"
-	if backend.text == schema.BackendEtcd && !d.get(field).isSet() {
+	if backend.text == job.BackendEtcd && !d.get(field).isSet() {
 		d.set(field, durationText(900), backend.from)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // isAccelerator knows the names under which device plugins offer what trains: of vendors' GPUs, parts of such, and of
@@ -46,13 +46,13 @@ func (d *draft) compute(r view, field string) {
 		limit, request := r.at("limits", key), r.at("requests", key)
 		switch {
 		case limit.text() == "" && request.text() == "":
-			d.set(field+"."+name, schema.None, r)
+			d.set(field+"."+name, job.None, r)
 		case limit.text() == "":
 			d.set(field+"."+name, request.text(), request)
-			d.set(field+".limits."+name, schema.None, request)
+			d.set(field+".limits."+name, job.None, request)
 		case request.text() == "" && asks: // it asks for some, and not for this
 			d.set(field+"."+name, limit.text(), limit)
-			d.set(field+".requests."+name, schema.None, limit)
+			d.set(field+".requests."+name, job.None, limit)
 		case request.text() == "" || equalScalars(request.value, limit.value, []step{{name: "limits"}}):
 			d.set(field+"."+name, limit.text(), limit)
 		default:

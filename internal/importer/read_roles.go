@@ -4,7 +4,7 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // roles are the pod templates of a job of several roles, with their numbers of pods.
@@ -44,8 +44,8 @@ func (d *draft) parameterServers(all roles) {
 	p.set(d, c)
 	d.env(c, append(slices.Clone(nodeVariables), d.interfaceOf(c)...)...)
 	d.servers(all, c)
-	d.roleOf(schema.RoleServer, all.server.template, c)
-	d.roleOf(schema.RoleScheduler, all.scheduler.template, c)
+	d.roleOf(job.RoleServer, all.server.template, c)
+	d.roleOf(job.RoleScheduler, all.scheduler.template, c)
 	for _, port := range trainingContainer(all.scheduler.template.at("spec")).at("ports").items() {
 		if n, ok := port.at("containerPort").number(); ok {
 			d.set("spec.servers.port", n, port.at("containerPort"))

@@ -3,21 +3,21 @@ package importer
 import (
 	"slices"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // bySSH says whether the processes in a container are started by ssh.
 func (d *draft) bySSH(c view) bool {
 	framework := d.get("spec.framework").text()
-	return !d.imageSSH() && (framework == schema.FrameworkHorovod || framework == schema.FrameworkMPI ||
-		framework == schema.FrameworkByteScheduler && !c.at("env").item("name", "DMLC_ROLE").isSet())
+	return !d.imageSSH() && (framework == job.FrameworkHorovod || framework == job.FrameworkMPI ||
+		framework == job.FrameworkByteScheduler && !c.at("env").item("name", "DMLC_ROLE").isSet())
 }
 
 // security reads the user of the pod's processes and their rights. The defaults are those of the image and of the
 // container runtime. What only the training container has stays in podTemplate, since the pod's other containers may
 // run as another user.
 func (d *draft) security(pod, c view) {
-	for key, unsaid := range map[string]string{"runAsUser": "image", "runAsGroup": "image", "fsGroup": schema.None} {
+	for key, unsaid := range map[string]string{"runAsUser": "image", "runAsGroup": "image", "fsGroup": job.None} {
 		v := pod.at("securityContext", key)
 		if own := c.at("securityContext", key); own.isSet() && key != "fsGroup" && d.bySSH(c) {
 			v = own // whose keys tegen makes, for a user whom it has to know
@@ -26,7 +26,7 @@ func (d *draft) security(pod, c view) {
 			v = view{object: v.object} // the field would forbid root in all of the pod
 		}
 		n, isNumber := v.number()
-		mpi := d.get("spec.framework").text() == schema.FrameworkMPI && !d.imageSSH()
+		mpi := d.get("spec.framework").text() == job.FrameworkMPI && !d.imageSSH()
 		switch {
 		case key == "runAsUser" && mpi && isNumber && n == 0:
 			d.set("spec.security.runAsUser", int64(0), orElse(v, c))

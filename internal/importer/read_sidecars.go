@@ -6,12 +6,13 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // carries says whether the target takes a field: where it does not, podTemplate keeps what was there as it was.
 func (d *draft) carries(feature string) bool {
-	t := schema.TargetOf(d.get("spec.framework").text(), d.get("spec.target").text())
+	t := target.Of(d.get("spec.framework").text(), d.get("spec.target").text())
 	return t != nil && t.Carries(feature)
 }
 
@@ -84,7 +85,7 @@ func (d *draft) sidecarMounts(c view) (mounts []any) {
 		name := d.volume[m.at("name").text()]
 		worker, own := "/tmp", m.at("subPath").text()
 		readOnly := false
-		if name != schema.VolumeTmp {
+		if name != job.VolumeTmp {
 			v := d.get("spec.storage").item("name", name)
 			if name == "" || !v.isSet() || v.at("subPath").text() != own {
 				continue

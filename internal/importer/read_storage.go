@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // claim is the source of a PersistentVolumeClaim's storage. A claim that is not in the input exists already.
@@ -28,7 +28,7 @@ func (s *stream) readOnDelete(pvc *object, source tree) {
 	labels, annotations := metadata.at("labels"), metadata.at("annotations")
 	switch {
 	case labels.at(names.LabelJob).isSet():
-		source["onDelete"] = schema.OnDeleteDelete
+		source["onDelete"] = job.OnDeleteDelete
 	case !annotations.at(names.ArgoSyncOptions).isSet() || !annotations.at(names.FluxPrune).isSet():
 		s.notes = append(s.notes, pvc.note(Added,
 			"annotations by which Argo CD and Flux keep it when the job is gone: onDelete: delete leaves them out"))

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"strconv"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Keys by which pods are placed in one domain of the network.
@@ -25,7 +25,7 @@ const topologyField = "spec.gang.topology"
 // setTopology sets what a topology is made of.
 func (d *draft) setTopology(level, mode string, slice int64, from view) {
 	d.set(topologyField+".level", level, from)
-	if mode != schema.TopologyRequired {
+	if mode != job.TopologyRequired {
 		d.set(topologyField+".mode", mode, from)
 	}
 	if slice > 0 {
@@ -44,11 +44,11 @@ func (d *draft) kueueTopology(t view) {
 	case slice.isSet() && (required.isSet() || preferred.isSet() || err != nil):
 		return
 	case slice.isSet():
-		d.setTopology(slice.text(), schema.TopologyRequired, n, slice)
+		d.setTopology(slice.text(), job.TopologyRequired, n, slice)
 	case required.isSet() && !preferred.isSet():
-		d.setTopology(required.text(), schema.TopologyRequired, 0, required)
+		d.setTopology(required.text(), job.TopologyRequired, 0, required)
 	case preferred.isSet() && !required.isSet():
-		d.setTopology(preferred.text(), schema.TopologyPreferred, 0, preferred)
+		d.setTopology(preferred.text(), job.TopologyPreferred, 0, preferred)
 	}
 }
 
@@ -69,13 +69,13 @@ func (d *draft) gatherTopology(annotations view) {
 		d.note(v, Dropped, "a TrainingJob's topology has one level: name it in spec.gang.topology")
 		return
 	}
-	rule, mode := spec.GatherStrategy[0], schema.TopologyRequired
+	rule, mode := spec.GatherStrategy[0], job.TopologyRequired
 	slice := rule.PodCountMultiple
 	if n, err := strconv.ParseInt(annotations.at(tegenSlice).text(), 10, 32); err == nil {
 		slice = n
 	}
 	if rule.Strategy == "PreferGather" && rule.PodCountMultiple == 0 {
-		mode = schema.TopologyPreferred
+		mode = job.TopologyPreferred
 	}
 	level := rule.Layer
 	if level == "NodeTopologyLayer" {
@@ -89,16 +89,16 @@ func (d *draft) volcanoTopology(v view, slice int64) {
 	if !v.isSet() {
 		return
 	}
-	name, mode := v.at("highestTierName"), schema.TopologyRequired
+	name, mode := v.at("highestTierName"), job.TopologyRequired
 	if !name.isSet() {
 		d.note(v, Dropped, "which nodes are of a tier is in Volcano's HyperNodes alone: name the level in "+
 			"spec.gang.topology, by the key of a node label or by an Environment's topology")
 		return
 	}
 	if v.at("mode").text() == "soft" {
-		mode = schema.TopologyPreferred
+		mode = job.TopologyPreferred
 	}
-	d.set("spec.gang.scheduler", schema.GangVolcano, v)
+	d.set("spec.gang.scheduler", job.GangVolcano, v)
 	d.setTopology(name.text(), mode, slice, v)
 }
 
@@ -130,7 +130,7 @@ func (d *draft) exclusiveTopology(set, child view) {
 			"for all workers", n)
 		return
 	}
-	d.set("spec.gang.scheduler", schema.GangNone, v)
-	d.setTopology(v.text(), schema.TopologyRequired, 0, v)
+	d.set("spec.gang.scheduler", job.GangNone, v)
+	d.setTopology(v.text(), job.TopologyRequired, 0, v)
 	v.markTranslated()
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // torchOptions are torchrun's options that have fields in the schema.
@@ -66,14 +66,14 @@ func (d *draft) torch(pod, c view, fromController map[string]setting) {
 	backend, endpoint := get("rdzv-backend", "PET_RDZV_BACKEND", ""),
 		get("rdzv-endpoint", "PET_RDZV_ENDPOINT", "RDZV_ENDPOINT")
 	if before := byEntrypoint || p.torchelastic(); backend.text == "" && endpoint.text != "" && before {
-		backend = setting{schema.BackendEtcd, endpoint.from} // which is all that was known before torchrun
+		backend = setting{job.BackendEtcd, endpoint.from} // which is all that was known before torchrun
 	}
 	if ofProxy.text != "" {
 		endpoint = ofProxy
 	}
 	d.readRendezvous(backend, endpoint)
 	d.conf(get("rdzv-conf", "PET_RDZV_CONF", ""))
-	if d.get("spec.target").text() != schema.TargetElasticJob && !byEntrypoint && !p.torchelastic() {
+	if d.get("spec.target").text() != job.TargetElasticJob && !byEntrypoint && !p.torchelastic() {
 		d.torchrunTimeout(backend)
 	}
 	d.runID(get("rdzv-id", "PET_RDZV_ID", "JOB_ID"))
@@ -174,7 +174,7 @@ func (d *draft) torchProgram(p *program, pod, c view, byEntrypoint bool) {
 		c.at("args").markTranslated()
 	}
 	if byEntrypoint || !launches {
-		d.set("spec.launcher", schema.LauncherEntrypoint, c)
+		d.set("spec.launcher", job.LauncherEntrypoint, c)
 	}
 	d.script(p, pod, c)
 	p.set(d, c)
@@ -197,8 +197,8 @@ func (d *draft) script(p *program, pod, c view) {
 		d.set("spec.script.s3", unescaped(command[3]), fetch.at("command"))
 		d.set("spec.images.aws", fetch.at("image").text(), fetch.at("image"))
 	case strings.HasPrefix(first, "s3://") && len(p.command) == 0 &&
-		d.get("spec.launcher").text() == schema.LauncherEntrypoint:
-		d.set("spec.script", tree{"s3": unescaped(first), "fetch": schema.FetchEntrypoint}, c.at("args").items()[0])
+		d.get("spec.launcher").text() == job.LauncherEntrypoint:
+		d.set("spec.script", tree{"s3": unescaped(first), "fetch": job.FetchEntrypoint}, c.at("args").items()[0])
 	default:
 		return
 	}

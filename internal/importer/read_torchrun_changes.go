@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/importer/shell"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // reportStaticRendezvous reports a rendezvous by the pods' own numbers, which tegen does not render: with c10d or etcd,
@@ -35,14 +35,14 @@ func (d *draft) reportStaticRendezvous(backend setting, p *program, c view) {
 }
 
 func (d *draft) backend() string {
-	return cmp.Or(d.get("spec.rendezvous.backend").text(), schema.BackendC10d)
+	return cmp.Or(d.get("spec.rendezvous.backend").text(), job.BackendC10d)
 }
 
 // restarts sets how often torchrun starts the processes of a pod again. Where nobody says, its own number is 0, and
 // that of torchelastic before it was a part of PyTorch is 3, as in a TrainingJob.
 func (d *draft) restarts(s setting, p *program) {
 	const field = "spec.rendezvous.maxRestarts"
-	noField := d.get("spec.target").text() == schema.TargetTrainJob // whose controller tells torchrun nothing of them
+	noField := d.get("spec.target").text() == job.TargetTrainJob // whose controller tells torchrun nothing of them
 	switch low, high := d.bounds(); {
 	case s.text != "":
 		d.setInteger(field, s)
@@ -108,7 +108,7 @@ func (d *draft) reportSingleNode(nodes setting) bool {
 
 // controllerConfiguresTorchrun says whether the pods' controller sets torchrun's rendezvous, in the source too.
 func (d *draft) controllerConfiguresTorchrun() bool {
-	return slices.Contains([]string{schema.TargetPyTorchJob, schema.TargetTrainJob}, d.get("spec.target").text())
+	return slices.Contains([]string{job.TargetPyTorchJob, job.TargetTrainJob}, d.get("spec.target").text())
 }
 
 // mentions says whether an option stands anywhere in a program whose options were not read.

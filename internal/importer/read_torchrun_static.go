@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // keepsOwnRendezvous says whether torchrun's words stay as they are, in a job that adds no rendezvous to them: several
@@ -15,7 +15,7 @@ func (d *draft) keepsOwnRendezvous(p *program, c view) bool {
 	n, known := d.get("spec.workers.replicas").number() // or there are as many as somebody fills in
 	target := d.get("spec.target").text()
 	if known && n < 2 || p.launcher != "torchrun" || p.torchelastic() ||
-		d.controllerConfiguresTorchrun() || target == schema.TargetElasticJob ||
+		d.controllerConfiguresTorchrun() || target == job.TargetElasticJob ||
 		d.workload[0].view().at("spec", "plugins", "pytorch").isSet() || tellsOfTutorial(c) {
 		return false
 	}

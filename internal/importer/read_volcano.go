@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // vcHosts puts the names of the groups into the files and variables by which Volcano's plugins tell of tasks, whose
@@ -29,7 +29,7 @@ func (d *draft) vcHosts(train view, groups []view) {
 
 // vcPlugins reads the plugins that a job can ask for. Those that every job has are rendered whatever the source says.
 func (d *draft) vcPlugins(plugins, train view, groups []view, program view) {
-	for _, plugin := range schema.VolcanoPluginTable {
+	for _, plugin := range job.VolcanoPluginTable {
 		at := plugins.at(plugin.Name)
 		if !at.isSet() {
 			continue
@@ -44,12 +44,12 @@ func (d *draft) vcPlugins(plugins, train view, groups []view, program view) {
 		}
 		args := []any{} // none is a list too
 		for _, word := range at.texts() {
-			name, _ := schema.VolcanoArgument(word)
+			name, _ := job.VolcanoArgument(word)
 			switch {
 			case name == "ssh-private-key" || name == "ssh-public-key":
 				d.note(at, Dropped, "a key in a manifest is known to all who read it: the controller makes a pair")
 				at.suppressReport()
-			case !slices.ContainsFunc(plugin.Roles, func(r schema.VolcanoRole) bool { return r.Flag == name }):
+			case !slices.ContainsFunc(plugin.Roles, func(r job.VolcanoRole) bool { return r.Flag == name }):
 				args = append(args, word)
 			}
 		}
@@ -67,7 +67,7 @@ func (d *draft) vcPlugins(plugins, train view, groups []view, program view) {
 }
 
 // vcMissing says which task a plugin is of no use without, "" where none is missing.
-func (d *draft) vcMissing(plugin schema.VolcanoPlugin, at, train view, groups []view) string {
+func (d *draft) vcMissing(plugin job.VolcanoPlugin, at, train view, groups []view) string {
 	for _, role := range plugin.Roles {
 		name := vcTold(at, role.Flag, role.Default)
 		if role.Without != "" && !role.Container && train.at("name").text() != name &&
@@ -81,7 +81,7 @@ func (d *draft) vcMissing(plugin schema.VolcanoPlugin, at, train view, groups []
 // vcTold is the value that a plugin is told, or another one.
 func vcTold(at view, flag, otherwise string) string {
 	for _, word := range at.texts() {
-		if name, value := schema.VolcanoArgument(word); name == flag {
+		if name, value := job.VolcanoArgument(word); name == flag {
 			otherwise = value
 		}
 	}
@@ -90,13 +90,13 @@ func vcTold(at view, flag, otherwise string) string {
 
 // vcRole is the argument by which a plugin finds a task that it took for something, "" where it does so by itself.
 func (d *draft) vcRole(
-	plugin schema.VolcanoPlugin, role schema.VolcanoRole, at, train view, groups []view,
+	plugin job.VolcanoPlugin, role job.VolcanoRole, at, train view, groups []view,
 ) string {
 	task := strings.TrimSuffix(role.Flag, "Container")
 	name := vcTold(at, task, task)
 	i := slices.IndexFunc(groups, func(g view) bool { return g.at("name").text() == name })
 	if i < 0 && train.at("name").text() != name {
-		if name == schema.RoleWorker && !role.Container { // which the workers are now
+		if name == job.RoleWorker && !role.Container { // which the workers are now
 			d.note(at, Changed, "plugin %s took no task for its %s, and takes the workers now", plugin.Name, role.Flag)
 		}
 		return ""
@@ -179,7 +179,7 @@ func (d *draft) vcLeast(spec, task view) int64 {
 	}
 	launcher, fewest := d.get("spec.launcher").text(), d.vcFewest()
 	switch {
-	case least < fewest && launcher != schema.LauncherNone && (share || launcher == schema.LauncherEntrypoint):
+	case least < fewest && launcher != job.LauncherNone && (share || launcher == job.LauncherEntrypoint):
 		d.note(spec.at("minAvailable"), Changed,
 			"%s%d of %d workers are not enough for a TrainingJob that is not elastic: all are placed together", without,
 			least, fewest)

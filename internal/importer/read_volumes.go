@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // scriptDir is where tegen mounts a script that is not in the image.
@@ -49,7 +49,7 @@ func (d *draft) volumes(pod, c view) {
 	}
 	for field, name := range map[string]string{"shm": "dshm", "tmp": "tmp"} {
 		if !slices.Contains(slices.Collect(maps.Values(d.volume)), name) {
-			d.set("spec.resources."+field, schema.None, c)
+			d.set("spec.resources."+field, job.None, c)
 		}
 	}
 }
@@ -64,7 +64,7 @@ func (d *draft) readTmp(empty view) bool {
 		}
 		return true
 	}
-	return disk == schema.None
+	return disk == job.None
 }
 
 // mount adds an item of storage.

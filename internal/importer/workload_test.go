@@ -39,19 +39,19 @@ spec: {accessModes: [ReadWriteMany], resources: {requests: {storage: 1Gi}}}
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out.YAML)
 	}
-	job := jobs[0]
-	if got := job.Metadata.Labels; len(got) != 1 || got["team"] != "nlp" {
+	j := jobs[0]
+	if got := j.Metadata.Labels; len(got) != 1 || got["team"] != "nlp" {
 		t.Errorf("labels of every object %v, want the team's", got)
 	}
-	if got := job.Metadata.Annotations; len(got) != 1 || got["owner"] != "alice" {
+	if got := j.Metadata.Annotations; len(got) != 1 || got["owner"] != "alice" {
 		t.Errorf("annotations of every object %v, want the owner's", got)
 	}
-	if got := job.Spec.Workload.Labels; len(got) != 1 || got["queue"] != "night" {
+	if got := j.Spec.Workload.Labels; len(got) != 1 || got["queue"] != "night" {
 		t.Errorf("labels of the workload %v, want the queue's", got)
 	}
-	options := job.Spec.Workload.Annotations["argocd.argoproj.io/sync-options"]
-	if options != "Force=true,Replace=true" || len(job.Spec.Workload.Annotations) != 1 {
-		t.Errorf("annotations of the workload %v, want Argo CD's options", job.Spec.Workload.Annotations)
+	options := j.Spec.Workload.Annotations["argocd.argoproj.io/sync-options"]
+	if options != "Force=true,Replace=true" || len(j.Spec.Workload.Annotations) != 1 {
+		t.Errorf("annotations of the workload %v, want Argo CD's options", j.Spec.Workload.Annotations)
 	}
 	claim := string(rendered(t, out.YAML))
 	claim = claim[strings.Index(claim, "kind: PersistentVolumeClaim"):]

@@ -16,6 +16,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Place is what every installation has.
@@ -53,7 +54,7 @@ func (o Options) Check() error {
 func (p *Place) check() (errs []error) {
 	if err := checkNamespace("--namespace", p.Namespace); err != nil {
 		errs = append(errs, err)
-	} else if p.CreateNamespace && p.Namespace != Namespace && schema.IsSystemNamespace(p.Namespace) &&
+	} else if p.CreateNamespace && p.Namespace != Namespace && job.IsSystemNamespace(p.Namespace) &&
 		!generators.BuiltInNamespace(p.Namespace) {
 		errs = append(errs, fmt.Errorf("--namespace: %s belongs to a controller, and its Pod Security "+
 			"label would change, which can stop their pods: use another one, or add --create-namespace=false",

@@ -12,6 +12,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/install"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 var options = install.Options{
@@ -88,7 +89,7 @@ func TestDefaultConfig(t *testing.T) {
 		!strings.Contains(text, "\n  resourceNamespace: "+options.Namespace+"\n") {
 		t.Errorf("no profile %s with its Lease in %s:\n%s", names.Scheduler, options.Namespace, text)
 	}
-	g := &schema.Gang{Scheduler: schema.GangTegen}
+	g := &job.Gang{Scheduler: job.GangTegen}
 	if g.SchedulerName() != names.Scheduler {
 		t.Errorf("gangs of tegen ask for %s", g.SchedulerName())
 	}

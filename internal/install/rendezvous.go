@@ -13,6 +13,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // RendezvousOptions are the flags of a shared tegen-rendezvous. What is empty was not given.
@@ -34,7 +35,7 @@ type RendezvousOptions struct {
 func RendezvousDefaults() RendezvousOptions {
 	return RendezvousOptions{
 		Place:   Place{names.Rendezvous, names.ReleasedRendezvous, true, false},
-		Backend: schema.BackendEtcd,
+		Backend: job.BackendEtcd,
 	}
 }
 
@@ -43,7 +44,7 @@ func RendezvousDefaults() RendezvousOptions {
 func Rendezvous(o RendezvousOptions) ([]runtime.Object, error) {
 	errs := o.check()
 	errs = append(errs, o.checkAccess()...)
-	if !slices.Contains([]string{schema.BackendC10d, schema.BackendEtcd}, o.Backend) {
+	if !slices.Contains([]string{job.BackendC10d, job.BackendEtcd}, o.Backend) {
 		errs = append(errs, fmt.Errorf("--backend: must be etcd, which also serves etcd-v2, or c10d, not %q",
 			o.Backend))
 	}
@@ -56,12 +57,12 @@ func Rendezvous(o RendezvousOptions) ([]runtime.Object, error) {
 	if len(errs) > 0 {
 		return nil, errors.Join(errs...)
 	}
-	job, err := o.job()
+	j, err := o.job()
 	if err != nil {
 		return nil, err
 	}
 	objects := generators.InstallRendezvous(&generators.SharedRendezvous{
-		Job: job, Clients: unique(o.Clients), MetricsFrom: unique(o.MetricsFrom),
+		Job: j, Clients: unique(o.Clients), MetricsFrom: unique(o.MetricsFrom),
 		NamespaceExists: !o.CreateNamespace, PodMonitor: o.PodMonitor,
 	})
 	return objects, render.Judge(names.Rendezvous, objects, nil)
@@ -102,7 +103,7 @@ func (o *RendezvousOptions) checkAccess() (errs []error) {
 func unique(list []string) []string { return slices.Compact(slices.Sorted(slices.Values(list))) }
 
 // job is one whose companion is what the flags describe.
-func (o *RendezvousOptions) job() (*schema.Job, error) {
+func (o *RendezvousOptions) job() (*job.Job, error) {
 	companion := map[string]any{"name": names.Rendezvous}
 	set := func(in map[string]any, key, value string) {
 		if value != "" {
@@ -134,7 +135,7 @@ func (o *RendezvousOptions) job() (*schema.Job, error) {
 		"spec": map[string]any{
 			"images": map[string]any{"rendezvous": o.Image},
 			"rendezvous": map[string]any{
-				"backend": o.Backend, "store": schema.StoreCompanion, "companion": companion,
+				"backend": o.Backend, "store": job.StoreCompanion, "companion": companion,
 			},
 			// Of workers nothing is rendered.
 			"image": "none:none", "command": []string{"none"}, "workers": map[string]any{"replicas": 2},
@@ -148,12 +149,12 @@ func (o *RendezvousOptions) job() (*schema.Job, error) {
 	if err != nil {
 		return nil, asFlags(err)
 	}
-	job := jobs[0]
-	job.Metadata.Labels = map[string]string{
+	j := jobs[0]
+	j.Metadata.Labels = map[string]string{
 		"app.kubernetes.io/name":    names.Rendezvous, // and no framework: it serves all of them
 		"app.kubernetes.io/part-of": names.ManagedBy,
 	}
-	return job, nil
+	return j, nil
 }
 
 // flagOf is the flag that sets a field; a field within comes before the one around it.

@@ -21,6 +21,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Run is the KRM function: a ResourceList in, a ResourceList out. On an error it has the items as they were and results
@@ -295,12 +296,12 @@ func renderItems(items []*yaml.Node, cfg config, place func(name, namespace stri
 	if err != nil {
 		return nil, err
 	}
-	for _, job := range jobs {
-		job.AddInput(cfg.generators...)
-		job.WithoutPolicy() // its objects are checked once all transformers have run
+	for _, j := range jobs {
+		j.AddInput(cfg.generators...)
+		j.WithoutPolicy() // its objects are checked once all transformers have run
 		// nothing else of the job is kept
-		item, name, namespace := job.Source(), strings.Clone(job.Metadata.Name), strings.Clone(job.Metadata.Namespace)
-		job.Relocate(func() string {
+		item, name, namespace := j.Source(), strings.Clone(j.Metadata.Name), strings.Clone(j.Metadata.Namespace)
+		j.Relocate(func() string {
 			if place != nil {
 				if at := place(name, namespace); at != "" {
 					return at
@@ -313,7 +314,7 @@ func renderItems(items []*yaml.Node, cfg config, place func(name, namespace stri
 }
 
 // renderer is render.Jobs or render.Printed.
-type renderer func(jobs []*schema.Job, only []string) ([]render.Bundle, error)
+type renderer func(jobs []*job.Job, only []string) ([]render.Bundle, error)
 
 // checkItems checks the references among items that are applied.
 func checkItems(items []*yaml.Node) error {

@@ -24,7 +24,7 @@ const (
 	ContentHash = "tegen.dev/content-hash"
 	// Version is an annotation on objects that run pods: the version of tegen that rendered them.
 	Version = "tegen.dev/version"
-	// Input is an annotation on objects that run pods: a digest of what the author wrote, see schema.Job.Input.
+	// Input is an annotation on objects that run pods: a digest of what the author wrote, see job.Job.Input.
 	Input = "tegen.dev/input"
 	// Policy is an annotation on a ConfigMap of an overlay: "true" if its data are the CUE files of a policy.
 	Policy = "tegen.dev/policy"

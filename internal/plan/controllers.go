@@ -13,7 +13,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Controller is what must run in a cluster beside Kubernetes itself for a job's objects to have an effect.
@@ -49,7 +49,7 @@ var controllers = append(ofKinds(), []needed{
 			},
 			Check:  "kubectl get pods -n koordinator-system",
 			Serves: "`gang: {scheduler: koordinator}`",
-			Gang:   schema.GangKoordinator,
+			Gang:   job.GangKoordinator,
 		},
 		kinds: []kind.GroupKind{{Group: "scheduling.sigs.k8s.io", Kind: "PodGroup"}},
 	},
@@ -62,7 +62,7 @@ var controllers = append(ofKinds(), []needed{
 			},
 			Check:  "kubectl get deployment -n kueue-system kueue-controller-manager",
 			Serves: "`gang: {scheduler: kueue}`",
-			Gang:   schema.GangKueue,
+			Gang:   job.GangKueue,
 		},
 		crds: []string{"localqueues.kueue.x-k8s.io"},
 	},
@@ -78,7 +78,7 @@ var controllers = append(ofKinds(), []needed{
 			},
 			Check:  "kubectl get podgroups.scheduling.k8s.io -A",
 			Serves: "`gang: {scheduler: kubernetes}`",
-			Gang:   schema.GangKubernetes,
+			Gang:   job.GangKubernetes,
 		},
 	},
 	{
@@ -87,7 +87,7 @@ var controllers = append(ofKinds(), []needed{
 			Install: []string{"tegen install scheduler --image IMAGE | kubectl apply --server-side -f -"},
 			Check:   "kubectl get pods -A -l app.kubernetes.io/name=tegen-scheduler",
 			Serves:  "`gang: {scheduler: tegen}`, `placement: {scheduler: random}`",
-			Gang:    schema.GangTegen,
+			Gang:    job.GangTegen,
 		},
 		schedulers: []string{names.Scheduler, "random"},
 	},
@@ -152,17 +152,17 @@ func (n *needed) calls(obj runtime.Object, of kind.GroupVersionKind) (crd string
 }
 
 // require notes what the objects, the gang and the pods of a job need, in the order of the table.
-func (j *Job) require(job *schema.Job, objects []runtime.Object) {
+func (j *Job) require(tj *job.Job, objects []runtime.Object) {
 	kinds := make([]kind.GroupVersionKind, len(objects))
 	for i, obj := range objects {
 		kinds[i], _ = manifest.GVK(obj) // of one without a kind there is no definition
 	}
 	for i := range controllers {
 		n := &controllers[i]
-		is := n.places(job, j.PodSets)
+		is := n.places(tj, j.PodSets)
 		c := Controller{
 			Name: n.Name, CRDs: append([]string{}, n.crds...), Since: n.Since, Note: n.Note, Requires: n.Requires,
-			Install: install(n, job), Check: n.Check,
+			Install: install(n, tj), Check: n.Check,
 		}
 		for i, obj := range objects {
 			crd, called := n.calls(obj, kinds[i])
@@ -178,24 +178,24 @@ func (j *Job) require(job *schema.Job, objects []runtime.Object) {
 }
 
 // install are the commands for a job; Koordinator's release follows from the gang, and a release of tegen has an image.
-func install(n *needed, job *schema.Job) []string {
+func install(n *needed, j *job.Job) []string {
 	commands := append([]string{}, n.Install...)
-	if g := job.Spec.Gang; n.Gang == schema.GangKoordinator && g.Is(schema.GangKoordinator) {
+	if g := j.Spec.Gang; n.Gang == job.GangKoordinator && g.Is(job.GangKoordinator) {
 		release := map[string]string{"NonStrict": "1.6.0", "Strict": "1.8.0"}[g.Mode]
 		for i := range commands {
 			commands[i] = strings.ReplaceAll(commands[i], "RELEASE", release)
 		}
 	}
-	if n.Gang == schema.GangTegen && names.ReleasedScheduler != "" {
+	if n.Gang == job.GangTegen && names.ReleasedScheduler != "" {
 		commands[0] = strings.Replace(commands[0], " --image IMAGE", "", 1)
 	}
 	return commands
 }
 
 // places reports whether a scheduler places a job's pods: its gang, or pods without one that name it.
-func (n *needed) places(job *schema.Job, sets []*PodSet) bool {
-	if job.Spec.Gang.Active() { // of whom pods name the scheduler as they like
-		return n.Gang != "" && job.Spec.Gang.Is(n.Gang)
+func (n *needed) places(j *job.Job, sets []*PodSet) bool {
+	if j.Spec.Gang.Active() { // of whom pods name the scheduler as they like
+		return n.Gang != "" && j.Spec.Gang.Is(n.Gang)
 	}
 	return slices.ContainsFunc(sets, func(s *PodSet) bool {
 		return slices.Contains(n.schedulers, s.pod.Spec.SchedulerName)

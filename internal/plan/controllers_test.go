@@ -12,6 +12,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestGoldenTargets holds docs/targets.md to the table by which plans are made.
@@ -29,9 +30,9 @@ var builtin = []string{
 // dialect whose scheduler it does not; and no row of the table is there for nothing but what no job can have.
 func TestControllers(t *testing.T) {
 	used := map[string]bool{}
-	eachFixture(t, func(file string, job *schema.Job) {
-		concerns := generators.Generate(job)
-		planned := Of(job, concerns)
+	eachFixture(t, func(file string, j *job.Job) {
+		concerns := generators.Generate(j)
+		planned := Of(j, concerns)
 		var crds []string
 		gangs := map[string]bool{}
 		for _, c := range planned.Controllers {
@@ -51,7 +52,7 @@ func TestControllers(t *testing.T) {
 				}
 			}
 		}
-		if g := job.Spec.Gang; g.Active() && !gangs[g.Scheduler] {
+		if g := j.Spec.Gang; g.Active() && !gangs[g.Scheduler] {
 			t.Errorf("%s: a gang of %s, and the plan names nobody who places it", file, g.Scheduler)
 		}
 	})
@@ -124,14 +125,14 @@ func TestCommands(t *testing.T) {
 
 // TestReleasedScheduler: a release has an image of its own, so that its command asks for none.
 func TestReleasedScheduler(t *testing.T) {
-	i := slices.IndexFunc(controllers, func(n needed) bool { return n.Gang == schema.GangTegen })
+	i := slices.IndexFunc(controllers, func(n needed) bool { return n.Gang == job.GangTegen })
 	t.Cleanup(func() { names.ReleasedScheduler = "" })
 	for image, want := range map[string]string{
 		"": "tegen install scheduler --image IMAGE | kubectl apply --server-side -f -",
 		"registry.example/tegen-scheduler:v1.2.3": "tegen install scheduler | kubectl apply --server-side -f -",
 	} {
 		names.ReleasedScheduler = image
-		if got := install(&controllers[i], &schema.Job{}); len(got) != 1 || got[0] != want {
+		if got := install(&controllers[i], &job.Job{}); len(got) != 1 || got[0] != want {
 			t.Errorf("with the image %q: %q, want %q", image, got, want)
 		}
 	}

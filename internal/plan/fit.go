@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Fit is whether the pods without which training does not start have a place, and where.
@@ -99,7 +99,7 @@ func (inv *Inventory) fit(j *Job) *Fit {
 	}
 	if f.Fits { // the pods beyond the minimum take what is left
 		for _, p := range all {
-			if t := j.Gang.Topology; t != nil && t.Slice > 0 && p.set.Role == schema.RoleWorker {
+			if t := j.Gang.Topology; t != nil && t.Slice > 0 && p.set.Role == job.RoleWorker {
 				continue // but for slices, which are whole
 			}
 			p.left = int32(len(p.names))

@@ -14,18 +14,19 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // TestEveryTarget plans every fixture: whatever a job becomes, its pods are found, named, and fit into a cluster that
 // has all they request.
 func TestEveryTarget(t *testing.T) {
-	eachFixture(t, func(file string, job *schema.Job) {
-		t.Run(filepath.Base(file)+"/"+job.Metadata.Name, func(t *testing.T) { planned(t, job) })
+	eachFixture(t, func(file string, j *job.Job) {
+		t.Run(filepath.Base(file)+"/"+j.Metadata.Name, func(t *testing.T) { planned(t, j) })
 	})
 }
 
 // eachFixture calls do with each job of each valid fixture.
-func eachFixture(t *testing.T, do func(file string, job *schema.Job)) {
+func eachFixture(t *testing.T, do func(file string, j *job.Job)) {
 	t.Helper()
 	files, err := filepath.Glob("../../fixtures/valid/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -40,14 +41,14 @@ func eachFixture(t *testing.T, do func(file string, job *schema.Job)) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, job := range jobs {
-			do(file, job)
+		for _, j := range jobs {
+			do(file, j)
 		}
 	}
 }
 
-func planned(t *testing.T, job *schema.Job) {
-	j := Of(job, generators.Generate(job))
+func planned(t *testing.T, tj *job.Job) {
+	j := Of(tj, generators.Generate(tj))
 	workers := int32(0)
 	names := map[string]bool{}
 	for _, s := range j.PodSets {
@@ -71,10 +72,10 @@ func planned(t *testing.T, job *schema.Job) {
 			}
 		}
 	}
-	if workers != job.Spec.Workers.Replicas {
-		t.Errorf("%d workers, want %d", workers, job.Spec.Workers.Replicas)
+	if workers != tj.Spec.Workers.Replicas {
+		t.Errorf("%d workers, want %d", workers, tj.Spec.Workers.Replicas)
 	}
-	if want := job.Spec.Suspend || j.Queue != ""; j.Suspended != want && j.Queue == "" {
+	if want := tj.Spec.Suspend || j.Queue != ""; j.Suspended != want && j.Queue == "" {
 		t.Errorf("suspended %t, want %t", j.Suspended, want)
 	}
 	if j.Fit = ample(j).fit(j); !j.Fit.Fits || len(j.Fit.Missing) > 0 {

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // roleKey is the annotation by which EKS gives a ServiceAccount an IAM role (IRSA).
@@ -27,7 +27,7 @@ var plugins = map[string]string{
 
 // need lists what no object names and the job does not run without: its Namespace, what a cloud must have granted, and
 // who offers the devices of its nodes.
-func (j *Job) need(job *schema.Job, objects []runtime.Object) {
+func (j *Job) need(tj *job.Job, objects []runtime.Object) {
 	made := false
 	for _, obj := range objects {
 		switch o := obj.(type) {
@@ -38,7 +38,7 @@ func (j *Job) need(job *schema.Job, objects []runtime.Object) {
 				j.Needs = append(j.Needs, fmt.Sprintf("IAM role %s, which trusts system:serviceaccount:%s:%s", role,
 					o.Namespace, o.Name))
 			}
-			if id := job.Spec.Identity; id != nil && id.PodIdentity != nil && o.Labels[names.LabelJob] == j.Name {
+			if id := tj.Spec.Identity; id != nil && id.PodIdentity != nil && o.Labels[names.LabelJob] == j.Name {
 				j.Needs = append(j.Needs, fmt.Sprintf("EKS Pod Identity association of ServiceAccount %s in %s", o.Name,
 					o.Namespace))
 			}

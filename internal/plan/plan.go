@@ -17,7 +17,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Plan is what 'tegen plan -o json' prints; docs/plan.md describes each field.
@@ -134,16 +134,16 @@ func New(jobs []*Job) *Plan {
 }
 
 // Of is the plan of a job that became these objects.
-func Of(job *schema.Job, concerns []generators.Concern) *Job {
+func Of(tj *job.Job, concerns []generators.Concern) *Job {
 	j := &Job{
-		Name: job.Metadata.Name, Namespace: job.Metadata.Namespace,
-		Framework: job.Spec.Framework, Target: job.Spec.Target, GitOps: job.Spec.GitOps,
-		Selector: names.LabelJob + "=" + job.Metadata.Name,
+		Name: tj.Metadata.Name, Namespace: tj.Metadata.Namespace,
+		Framework: tj.Spec.Framework, Target: tj.Spec.Target, GitOps: tj.Spec.GitOps,
+		Selector: names.LabelJob + "=" + tj.Metadata.Name,
 		Objects:  []Object{}, PodSets: []*PodSet{}, Services: []Service{}, Expects: []string{}, Notes: []string{},
 		Needs:       []string{},
 		Controllers: []Controller{}, templates: map[string]*resourcev1.ResourceClaimSpec{},
 	}
-	b := builder{Job: j, domain: job.Spec.Network.ClusterDomain, services: map[string]bool{}}
+	b := builder{Job: j, domain: tj.Spec.Network.ClusterDomain, services: map[string]bool{}}
 	var objects []runtime.Object
 	for _, c := range concerns {
 		for _, obj := range c.Objects {
@@ -155,11 +155,11 @@ func Of(job *schema.Job, concerns []generators.Concern) *Job {
 		s.address(b.domain, b.services)
 		s.Suspended = s.Suspended || b.suspended && !s.Helper
 	}
-	j.require(job, objects)
-	j.need(job, objects)
+	j.require(tj, objects)
+	j.need(tj, objects)
 	slices.Sort(j.Expects)
 	j.Expects = slices.Compact(j.Expects)
-	j.gang(job)
+	j.gang(tj)
 	j.total()
 	j.note()
 	return j
@@ -237,12 +237,12 @@ func dns(domain string, parts ...string) string {
 
 // gang counts the pods of each set that must run before training starts. The minimum of a role may be spread over
 // several sets, a master before the workers: the first pods count.
-func (j *Job) gang(job *schema.Job) {
-	if g := job.Spec.Gang; g != nil && g.Scheduler != schema.GangNone {
+func (j *Job) gang(tj *job.Job) {
+	if g := tj.Spec.Gang; g != nil && g.Scheduler != job.GangNone {
 		j.Gang.Scheduler = g.Scheduler
 	}
-	j.Gang.Topology = topologyOf(job)
-	least := generators.Least(job)
+	j.Gang.Topology = topologyOf(tj)
+	least := generators.Least(tj)
 	for _, s := range j.PodSets {
 		s.Required = s.Replicas
 		if n, ok := least[s.Role]; ok {

@@ -16,10 +16,11 @@ import (
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/apis"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // load reads one job, of which only the end of the spec is given.
-func load(t *testing.T, spec string) *schema.Job {
+func load(t *testing.T, spec string) *job.Job {
 	t.Helper()
 	text := "apiVersion: tegen.dev/v1alpha1\nkind: TrainingJob\nmetadata: {name: j, namespace: " +
 		"ml}\nspec: {image: 'x:1', command: [x], " + spec + "}\n"
@@ -32,8 +33,8 @@ func load(t *testing.T, spec string) *schema.Job {
 
 func of(t *testing.T, spec string) *Job {
 	t.Helper()
-	job := load(t, spec)
-	return Of(job, generators.Generate(job))
+	j := load(t, spec)
+	return Of(j, generators.Generate(j))
 }
 
 func summary(j *Job) (out []string) {

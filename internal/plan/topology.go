@@ -10,7 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Topology is within which domain of the network the gang is placed: the nodes with one value of a label.
@@ -32,12 +32,12 @@ type Domain struct {
 }
 
 // topologyOf is the job's, nil where it has none, or a level that its scheduler alone knows.
-func topologyOf(job *schema.Job) *Topology {
-	t := job.Spec.Topology()
+func topologyOf(j *job.Job) *Topology {
+	t := j.Spec.Topology()
 	if t == nil {
 		return nil
 	}
-	label := job.TopologyLevel().Label
+	label := j.TopologyLevel().Label
 	if label == "" {
 		return nil
 	}
@@ -121,7 +121,7 @@ func (inv *Inventory) gather(j *Job, all []*placing, f *Fit) (fits, heuristic bo
 			gang = append(gang, p)
 		}
 	}
-	i := slices.IndexFunc(gang, func(p *placing) bool { return p.set.Role == schema.RoleWorker })
+	i := slices.IndexFunc(gang, func(p *placing) bool { return p.set.Role == job.RoleWorker })
 	if i < 0 {
 		return inv.search(all, false), false
 	}
@@ -129,9 +129,9 @@ func (inv *Inventory) gather(j *Job, all []*placing, f *Fit) (fits, heuristic bo
 	if t.Slice > 0 {
 		fits = inv.gatherSlices(t.Slice, gang[i], all, f.Domains)
 	} else {
-		fits = inv.gatherGang(gang, all, f.Domains, t.Mode == schema.TopologyRequired)
+		fits = inv.gatherGang(gang, all, f.Domains, t.Mode == job.TopologyRequired)
 	}
-	if !fits && t.Mode == schema.TopologyPreferred {
+	if !fits && t.Mode == job.TopologyPreferred {
 		inv.clear(all)
 		impossible := slices.ContainsFunc(all, inv.lacksRoom)
 		fits = inv.search(all, impossible)
@@ -218,7 +218,7 @@ func (f *Fit) countDomains(all []*placing) {
 	for i := range f.Domains {
 		d := &f.Domains[i]
 		for _, p := range all {
-			if p.set.Role != schema.RoleWorker {
+			if p.set.Role != job.RoleWorker {
 				continue
 			}
 			for _, at := range slices.Concat(p.places, p.running) {

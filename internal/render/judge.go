@@ -21,7 +21,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/internal/refs"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Judge checks rendered objects, whatever made or changed them: every reference resolves, and no policy is violated.
@@ -162,7 +162,7 @@ func Kinds() map[string][]Kind {
 func PolicyTypes() policy.Types {
 	kinds := Kinds()
 	return policy.Types{
-		Job: reflect.TypeFor[schema.Job](), Pod: reflect.TypeFor[corev1.PodTemplateSpec](),
+		Job: reflect.TypeFor[job.Job](), Pod: reflect.TypeFor[corev1.PodTemplateSpec](),
 		Object: func(name string) (types []reflect.Type) {
 			for _, k := range kinds[name] {
 				types = append(types, k.Type)

@@ -22,11 +22,12 @@ import (
 	"github.com/tegen-dev/tegen/internal/manifest"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Bundle is what one job becomes.
 type Bundle struct {
-	Job     *schema.Job // nil where Printed made it
+	Job     *job.Job // nil where Printed made it
 	Summary *schema.Summary
 	Files   []File
 	Expects []string // Kind/name of what its objects name and others make
@@ -52,11 +53,11 @@ type File struct {
 
 // Jobs renders jobs on all cores, in their order. only names the generators to run, none means all; with a part of
 // the generators references are not checked, since they may lead to the other part.
-func Jobs(jobs []*schema.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, false) }
+func Jobs(jobs []*job.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, false) }
 
 // Printed is Jobs for callers that print and need nothing else: the bundles have no jobs, and jobs has none afterwards.
 // Thousands of them are as large as their YAML.
-func Printed(jobs []*schema.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, true) }
+func Printed(jobs []*job.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, true) }
 
 // maxOutput bounds the YAML of all bundles, which is held in memory: 8 MiB of jobs may have millions of pods.
 const maxOutput = 256 << 20
@@ -68,7 +69,7 @@ func (b *Bundle) size() (bytes int64) {
 	return bytes
 }
 
-func renderAll(jobs []*schema.Job, only []string, printed bool) ([]Bundle, error) {
+func renderAll(jobs []*job.Job, only []string, printed bool) ([]Bundle, error) {
 	bundles := make([]Bundle, len(jobs))
 	errs := make([]error, len(jobs))
 	var next, size atomic.Int64
@@ -102,25 +103,25 @@ func renderAll(jobs []*schema.Job, only []string, printed bool) ([]Bundle, error
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // guardedBundle is bundle that turns a panic, which would end the whole program, into an error about the one job.
-func guardedBundle(job *schema.Job, only []string) (b Bundle, err error) {
+func guardedBundle(j *job.Job, only []string) (b Bundle, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			f := finding.Finding{
 				Rule: finding.InternalRule, Level: finding.Error,
-				Message: fmt.Sprintf("job %q: %s", job.Metadata.Name, finding.Internal(r)),
+				Message: fmt.Sprintf("job %q: %s", j.Metadata.Name, finding.Internal(r)),
 			}
-			b, err = Bundle{Summary: &schema.Summary{Name: job.Metadata.Name}}, finding.List{f.At(job.Position())}
+			b, err = Bundle{Summary: &schema.Summary{Name: j.Metadata.Name}}, finding.List{f.At(j.Position())}
 		}
 	}()
-	return bundle(job, only)
+	return bundle(j, only)
 }
 
-func bundle(job *schema.Job, only []string) (Bundle, error) {
-	b := Bundle{Job: job, Summary: job.Summary()}
+func bundle(j *job.Job, only []string) (Bundle, error) {
+	b := Bundle{Job: j, Summary: schema.Summarize(j)}
 	var all []k8sruntime.Object
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
-	for _, concern := range generators.Generate(job) {
+	for _, concern := range generators.Generate(j) {
 		if len(only) > 0 && !slices.Contains(only, concern.Name) {
 			b.Left = append(b.Left, concern)
 			continue
@@ -153,9 +154,9 @@ func bundle(job *schema.Job, only []string) (Bundle, error) {
 		all = append(all, concern.Objects...)
 	}
 	if len(only) > 0 { // what the others would render is expected from elsewhere, so references do not resolve
-		return b, located(Violations(all, job.Policy()), job.Position())
+		return b, located(Violations(all, j.Policy()), j.Position())
 	}
-	return b, Judge(job.Position(), all, job.Policy())
+	return b, Judge(j.Position(), all, j.Policy())
 }
 
 // Join adds what other generators made of the same job.

@@ -11,9 +11,11 @@ import (
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/finding"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/note"
 )
 
-func jobs(t *testing.T, specs ...string) []*schema.Job {
+func jobs(t *testing.T, specs ...string) []*job.Job {
 	t.Helper()
 	var sources []schema.Source
 	for i, spec := range specs {
@@ -169,7 +171,7 @@ func TestPrinted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	notes := all[1].Notes()
+	notes := note.Of(all[1])
 	got, err := Printed(all, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -14,7 +14,8 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/manifest"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // edit is what becomes of a job's objects when a field of the job changes.
@@ -51,7 +52,7 @@ type change struct {
 func (b *book) Saying(message string) *change { return &change{book: b, Message: message} }
 
 // change is what becomes of the job's objects if the job is edited.
-func (b *book) change(fields, message string, set func(*schema.Spec)) *change {
+func (b *book) change(fields, message string, set func(*job.Spec)) *change {
 	e, known := b.edited(set)
 	return &change{book: b, edit: e, Fields: fields, Message: message, Unknown: !known}
 }
@@ -61,7 +62,7 @@ func (b *book) Resume() *change {
 	if !b.job.Spec.Suspend {
 		return nil
 	}
-	return b.change("suspend: false", "Resume "+b.Name, func(s *schema.Spec) { s.Suspend = false })
+	return b.change("suspend: false", "Resume "+b.Name, func(s *job.Spec) { s.Suspend = false })
 }
 
 // Scale changes how many workers there are; nil where no fewer may train than do.
@@ -71,7 +72,7 @@ func (b *book) Scale() *change {
 		return nil
 	}
 	c := b.change(fmt.Sprintf("workers.replicas: %d", n), fmt.Sprintf("Scale %s to %d workers", b.Name, n),
-		func(s *schema.Spec) { s.Workers.Replicas = n })
+		func(s *job.Spec) { s.Workers.Replicas = n })
 	if !c.Unknown && len(c.Patches)+len(c.Gone)+len(c.added) == 0 {
 		return nil
 	}
@@ -81,12 +82,12 @@ func (b *book) Scale() *change {
 // Suspend stops a job that trains; nil where that is not possible. Bare pods take no gate once they are there, DLRover
 // stops no workers, and Kueue's jobs are held by their Workload.
 func (b *book) Suspend() *change {
-	t := schema.TargetOf(b.job.Spec.Framework, b.job.Spec.Target)
-	if b.Queue != "" || b.job.Spec.Suspend || t == nil || !t.Carries("suspend") || t.Name == schema.TargetPods ||
-		t.Framework == schema.FrameworkDLRover {
+	t := target.Of(b.job.Spec.Framework, b.job.Spec.Target)
+	if b.Queue != "" || b.job.Spec.Suspend || t == nil || !t.Carries("suspend") || t.Name == job.TargetPods ||
+		t.Framework == job.FrameworkDLRover {
 		return nil
 	}
-	c := b.change("suspend: true", "Suspend "+b.Name, func(s *schema.Spec) { s.Suspend = true })
+	c := b.change("suspend: true", "Suspend "+b.Name, func(s *job.Spec) { s.Suspend = true })
 	if !c.Unknown && !c.InPlace() {
 		return nil
 	}
@@ -108,7 +109,7 @@ func (c *change) Back() *change {
 
 // edited renders a job as it is and with a change, and compares. The generators are asked, and not a list of which kind
 // has which field, so that it holds for every target. ok is false where the overlay renders other objects than these.
-func (b *book) edited(change func(*schema.Spec)) (e edit, ok bool) {
+func (b *book) edited(change func(*job.Spec)) (e edit, ok bool) {
 	other := *b.job
 	change(&other.Spec)
 	before, after := byName(b.job), byName(&other)
@@ -142,8 +143,8 @@ func (e *edit) InPlace() bool { return len(e.Patches) > 0 && len(e.Gone)+len(e.a
 
 // replaces says whether a change is of what no API server changes: the name of an object is another then, where it has
 // a hash of that.
-func (b *book) replaces(change func(*schema.Spec)) bool {
-	t := schema.TargetOf(b.job.Spec.Framework, b.job.Spec.Target)
+func (b *book) replaces(change func(*job.Spec)) bool {
+	t := target.Of(b.job.Spec.Framework, b.job.Spec.Target)
 	if t == nil || !t.Carries("hashedNames") {
 		return false
 	}
@@ -151,14 +152,14 @@ func (b *book) replaces(change func(*schema.Spec)) bool {
 	before.Spec.HashedNames = true
 	after := before
 	change(&after.Spec)
-	names := func(job *schema.Job) []string { return slices.Sorted(maps.Keys(byName(job))) }
+	names := func(j *job.Job) []string { return slices.Sorted(maps.Keys(byName(j))) }
 	return !slices.Equal(names(&before), names(&after))
 }
 
 // byName are a job's objects as maps.
-func byName(job *schema.Job) map[string]map[string]any {
+func byName(j *job.Job) map[string]map[string]any {
 	all := map[string]map[string]any{}
-	for _, c := range generators.Generate(job) {
+	for _, c := range generators.Generate(j) {
 		for _, obj := range c.Objects {
 			if fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(obj); err == nil {
 				all[nameOf(obj)] = fields

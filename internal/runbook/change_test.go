@@ -15,12 +15,14 @@ import (
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // bookOf is a job's, applied with kubectl.
-func bookOf(job *schema.Job) *book {
-	concerns := generators.Generate(job)
-	b := &book{Options: Options{With: Kubectl}, Job: plan.Of(job, concerns), job: job}
+func bookOf(j *job.Job) *book {
+	concerns := generators.Generate(j)
+	b := &book{Options: Options{With: Kubectl}, Job: plan.Of(j, concerns), job: j}
 	for _, c := range concerns {
 		b.objects = append(b.objects, c.Objects...)
 	}
@@ -28,7 +30,7 @@ func bookOf(job *schema.Job) *book {
 }
 
 // fixtureJobs are the jobs of all valid fixtures.
-func fixtureJobs(t *testing.T) (all []*schema.Job) {
+func fixtureJobs(t *testing.T) (all []*job.Job) {
 	t.Helper()
 	files, err := filepath.Glob("../../fixtures/valid/*.yaml")
 	if err != nil || len(files) == 0 {
@@ -52,29 +54,29 @@ func fixtureJobs(t *testing.T) (all []*schema.Job) {
 // and both forms of patches are among them.
 func TestPatches(t *testing.T) {
 	seen := map[string]int{}
-	for _, job := range fixtureJobs(t) {
-		b := bookOf(job)
-		for what, change := range map[string]func(*schema.Spec){
-			"suspend": func(s *schema.Spec) { s.Suspend = !s.Suspend },
-			"scale":   func(s *schema.Spec) { s.Workers.Replicas = b.Other() },
+	for _, j := range fixtureJobs(t) {
+		b := bookOf(j)
+		for what, change := range map[string]func(*job.Spec){
+			"suspend": func(s *job.Spec) { s.Suspend = !s.Suspend },
+			"scale":   func(s *job.Spec) { s.Workers.Replicas = b.Other() },
 		} {
-			row := schema.TargetOf(job.Spec.Framework, job.Spec.Target)
+			row := target.Of(j.Spec.Framework, j.Spec.Target)
 			if what == "scale" && b.Other() == 0 || what == "suspend" && (!row.Carries("suspend") || b.Queue != "") {
 				continue
 			}
 			e, ok := b.edited(change)
 			if !ok {
-				t.Fatalf("%s: %s: its own objects are not found", job.Position(), what)
+				t.Fatalf("%s: %s: its own objects are not found", j.Position(), what)
 			}
-			changed := *job
+			changed := *j
 			change(&changed.Spec)
 			after := byName(&changed)
 			for _, p := range e.Patches {
 				args := p.Args()
 				seen[what+" "+args[1]]++
-				got := patched(t, byName(job)[p.Object], args[1], args[3])
+				got := patched(t, byName(j)[p.Object], args[1], args[3])
 				if diff := cmp.Diff(withoutFalse(t, after[p.Object]), got); diff != "" {
-					t.Errorf("%s: %s: %s (-rendered +patched):\n%s", job.Position(), p.Object, args[3], diff)
+					t.Errorf("%s: %s: %s (-rendered +patched):\n%s", j.Position(), p.Object, args[3], diff)
 				}
 			}
 		}
@@ -154,7 +156,7 @@ func TestReplaced(t *testing.T) {
 		if n := b.Other(); n < b.Least() || n > jobs[0].Spec.Workers.Max || n == jobs[0].Spec.Workers.Replicas {
 			t.Errorf("%s: %d is no other number of workers", name, n)
 		}
-		e, ok := b.edited(func(s *schema.Spec) { s.Workers.Replicas = b.Other() })
+		e, ok := b.edited(func(s *job.Spec) { s.Workers.Replicas = b.Other() })
 		if !ok || e.Replaces != want {
 			t.Errorf("%s: replaced: %t, want %t", name, e.Replaces, want)
 		}
@@ -167,14 +169,14 @@ func TestReplaced(t *testing.T) {
 // TestOtherObjects: where an overlay made other objects than the job's own, no patch names one that is not there, and
 // each section says what it takes.
 func TestOtherObjects(t *testing.T) {
-	for _, job := range fixtureJobs(t) {
-		if job.Metadata.Name != "resnet" || !job.Spec.Elastic() {
+	for _, j := range fixtureJobs(t) {
+		if j.Metadata.Name != "resnet" || !j.Spec.Elastic() {
 			continue
 		}
-		b := bookOf(job)
+		b := bookOf(j)
 		b.objects = nil
 		held := *b
-		suspended := *job
+		suspended := *j
 		suspended.Spec.Suspend = true
 		held.job = &suspended
 		text := string(b.markdown()) + string(held.markdown())
@@ -185,7 +187,7 @@ func TestOtherObjects(t *testing.T) {
 			section, _, _ = strings.Cut(section, "\n## ")
 			if !strings.Contains(section, "\n"+field+" does") && !strings.Contains(section, " "+field+" does") ||
 				strings.Contains(section, "```sh") {
-				t.Errorf("%s: %s: %s", job.Position(), heading, section)
+				t.Errorf("%s: %s: %s", j.Position(), heading, section)
 			}
 		}
 		return

@@ -12,7 +12,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/plan"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Programs that make clusters of files.
@@ -49,7 +49,7 @@ func ReadCluster(file string, text []byte) (*Cluster, error) {
 		return nil, fmt.Errorf("reading %s: %w", file, err)
 	}
 	c := &Cluster{File: file}
-	for _, at := range schema.Placeholders(string(text), false) {
+	for _, at := range job.Placeholders(string(text), false) {
 		if p := string(text[at[0]:at[1]]); !slices.Contains(c.placeholders, p) {
 			c.placeholders = append(c.placeholders, p)
 		}

@@ -16,7 +16,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/internal/tree"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 var (
@@ -230,7 +230,7 @@ func replicas(b *book, role string) (n int32) {
 			n += s.Replicas
 		}
 	}
-	if role == schema.RoleWorker {
+	if role == job.RoleWorker {
 		n = max(n, b.job.Spec.Workers.Max)
 	}
 	return n
@@ -253,7 +253,7 @@ func (b *book) Other() int32 {
 		return 0
 	case w.Replicas-unit >= b.Least():
 		return w.Replicas - unit
-	case w.Replicas+unit <= w.Max && b.job.Spec.Framework != schema.FrameworkDLRover:
+	case w.Replicas+unit <= w.Max && b.job.Spec.Framework != job.FrameworkDLRover:
 		return w.Replicas + unit
 	}
 	return 0
@@ -293,7 +293,7 @@ const queueLabel = "kueue.x-k8s.io/queue-name"
 // Queued are the owners of the Workloads that Kueue made for the job, and for no other job of its queue. Kueue labels
 // them with the uid of their owner. It deletes bare pods that it evicts, and nothing recreates these.
 func (b *book) Queued() (queued []string) {
-	if b.Queue == "" || b.job.Spec.Target == schema.TargetPods {
+	if b.Queue == "" || b.job.Spec.Target == job.TargetPods {
 		return nil
 	}
 	for _, o := range b.objects {

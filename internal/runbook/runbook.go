@@ -19,7 +19,7 @@ import (
 
 	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/plan"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Ways by which rendered objects get into a cluster.
@@ -52,7 +52,7 @@ type Options struct {
 type book struct {
 	Options
 	*plan.Job
-	job     *schema.Job
+	job     *job.Job
 	objects []runtime.Object
 }
 
@@ -69,8 +69,8 @@ var parsed = sync.OnceValue(func() *template.Template {
 })
 
 // Markdown is the runbook of a job that became these objects.
-func Markdown(job *schema.Job, concerns []generators.Concern, o Options) []byte {
-	b := &book{Options: o, Job: plan.Of(job, concerns), job: job}
+func Markdown(j *job.Job, concerns []generators.Concern, o Options) []byte {
+	b := &book{Options: o, Job: plan.Of(j, concerns), job: j}
 	for _, c := range concerns {
 		b.objects = append(b.objects, c.Objects...)
 	}
@@ -141,13 +141,13 @@ func (b *book) Way() string {
 }
 
 // Spec is that of the job.
-func (b *book) Spec() *schema.Spec { return &b.job.Spec }
+func (b *book) Spec() *job.Spec { return &b.job.Spec }
 
 // Source is the file of the job.
 func (b *book) Source() string { return Source(b.job) }
 
 // Source is where a job stands: its position less line and column.
-func Source(job *schema.Job) string { return lineAndColumn().ReplaceAllString(job.Position(), "") }
+func Source(j *job.Job) string { return lineAndColumn().ReplaceAllString(j.Position(), "") }
 
 // Unfilled is what is to be filled in before the job is rendered.
 func (b *book) Unfilled() []string { return b.job.Unfilled() }
@@ -165,7 +165,7 @@ func (b *book) Trains() (n int32) {
 // Workers are the pods that learn; the first set that trains where none is called so.
 func (b *book) Workers() (workers *plan.PodSet) {
 	for _, s := range b.PodSets {
-		if !s.Helper && (workers == nil || s.Role == schema.RoleWorker && workers.Role != schema.RoleWorker) {
+		if !s.Helper && (workers == nil || s.Role == job.RoleWorker && workers.Role != job.RoleWorker) {
 			workers = s
 		}
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/spelling"
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 //go:embed files
@@ -21,8 +21,8 @@ var files embed.FS
 
 // Options say what to start with.
 type Options struct {
-	Framework string // of schema.Targets
-	Target    string // of schema.Targets, for that framework
+	Framework string // of target.All
+	Target    string // of target.All, for that framework
 	Overlay   string // directory of the place, below that of the files, with slashes
 	CI        string // one of CIs
 	Version   string // of tegen, as 'go install' knows it
@@ -144,7 +144,7 @@ func (o *Options) check() error {
 
 // Frameworks are those that there is a job for, in the order of docs/support.md.
 func Frameworks() (all []string) {
-	for _, t := range schema.Targets {
+	for _, t := range target.All {
 		if !slices.Contains(all, t.Framework) {
 			all = append(all, t.Framework)
 		}
@@ -154,7 +154,7 @@ func Frameworks() (all []string) {
 
 // TargetsOf are those of a framework, the one that goes without a controller first; nil of one that is not there.
 func TargetsOf(framework string) (all []string) {
-	for _, t := range schema.Targets {
+	for _, t := range target.All {
 		if t.Framework == framework {
 			all = append(all, t.Name)
 		}

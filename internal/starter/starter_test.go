@@ -9,13 +9,15 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 var first = Options{Framework: "torchelastic", Target: "job", Overlay: "overlays/eks", CI: GitHub, Version: "v1.2.3"}
 
 // TestEveryJob: each framework starts with a job that is valid in its place on each of its targets.
 func TestEveryJob(t *testing.T) {
-	for _, target := range schema.Targets {
+	for _, target := range target.All {
 		o := first
 		o.Framework, o.Target = target.Framework, target.Name
 		all, err := Files(o)
@@ -90,20 +92,20 @@ func TestConfiguration(t *testing.T) {
 			}
 		}
 	}
-	walk(reflect.TypeFor[schema.Spec](), "spec", nil)
+	walk(reflect.TypeFor[job.Spec](), "spec", nil)
 	const path = "spec/script/image" // a file in the image
 	want = slices.DeleteFunc(want, func(field string) bool { return field == path })
 	if got := slices.Sorted(slices.Values(imageFields)); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
 		t.Errorf("images of a job:\n%q\nof the configuration:\n%q", want, got)
 	}
-	for _, target := range schema.Targets {
+	for _, target := range target.All {
 		o := first
 		o.Framework, o.Target = target.Framework, target.Name
 		all, err := Files(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		builtIn := o.Target == schema.TargetJob || o.Target == schema.TargetPods
+		builtIn := o.Target == job.TargetJob || o.Target == job.TargetPods
 		text := string(all["overlays/eks/kustomizeconfig.yaml"])
 		if has := strings.Contains(text, "/spec/volumes/configMap/name, kind: "); has == builtIn {
 			t.Errorf("%s on %s:\n%s", o.Framework, o.Target, text)

@@ -26,6 +26,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/plan"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 	"github.com/tegen-dev/tegen/test/e2e/objects"
 )
 
@@ -41,7 +42,7 @@ type bundle struct {
 	namespace string
 	domain    string // of the cluster's DNS
 	jobs      []*plan.Job
-	schema    []*schema.Job
+	schema    []*job.Job
 	objects   []*unstructured.Unstructured // as the YAML has them, in its order
 	typed     []runtime.Object
 }
@@ -103,7 +104,7 @@ func (f *fixture) render(overlay, namespace string, edits ...edit) (*bundle, err
 	sources := []schema.Source{{Name: f.name + ".yaml", Data: text}}
 	out := &krm.Output{}
 	if overlay == "base" {
-		var jobs []*schema.Job
+		var jobs []*job.Job
 		if jobs, err = schema.Load(sources); err == nil {
 			out.Bundles, err = render.Jobs(jobs, nil)
 		}
@@ -123,10 +124,10 @@ func newBundle(namespace string, out *krm.Output) (*bundle, error) {
 		return nil, err
 	}
 	for i, of := range concerns {
-		job := out.Bundles[i].Job
-		b.domain = job.Spec.Network.ClusterDomain
-		b.schema = append(b.schema, job)
-		b.jobs = append(b.jobs, plan.Of(job, of))
+		j := out.Bundles[i].Job
+		b.domain = j.Spec.Network.ClusterDomain
+		b.schema = append(b.schema, j)
+		b.jobs = append(b.jobs, plan.Of(j, of))
 		b.typed = slices.Concat(append([][]runtime.Object{b.typed}, objectsOf(of)...)...)
 	}
 	var text bytes.Buffer

@@ -72,7 +72,7 @@ func TestCompanionC10d(t *testing.T) {
 }
 
 // checkApplied applies the manifest once more and holds that this changes nothing.
-func (j *job) checkApplied() {
+func (j *testJob) checkApplied() {
 	j.t.Helper()
 	before := j.listed()
 	if lines := changed(j.kubectl(j.t, "apply", "-f", j.file)); len(lines) > 0 {
@@ -83,7 +83,7 @@ func (j *job) checkApplied() {
 
 // listed has a line for each object of the manifest that is there. A specification that changes has another generation,
 // whatever kubectl says.
-func (j *job) listed() []string {
+func (j *testJob) listed() []string {
 	j.t.Helper()
 	return strings.Split(strings.TrimSpace(j.kubectl(j.t, "get", "-f", j.file, "--ignore-not-found",
 		`-o=jsonpath={range .items[*]}{.kind}/{.metadata.name} {.metadata.uid} {.metadata.generation}{"\n"}{end}`)),
@@ -91,7 +91,7 @@ func (j *job) listed() []string {
 }
 
 // checkKept holds that objects that were there before the manifest was applied are as they were.
-func (j *job) checkKept(before []string) {
+func (j *testJob) checkKept(before []string) {
 	j.t.Helper()
 	after := slices.DeleteFunc(j.listed(), func(line string) bool {
 		id, _, _ := strings.Cut(line, " ")
@@ -104,7 +104,7 @@ func (j *job) checkKept(before []string) {
 
 // fetchAgain has a Job that was complete run once more, as it does where it was deleted or its time to live is over,
 // and waits until it has found the dataset.
-func (j *job) fetchAgain(name string) {
+func (j *testJob) fetchAgain(name string) {
 	j.t.Helper()
 	j.kubectl(j.t, "delete", "job", name, "-n", j.namespace)
 	j.apply()
@@ -120,7 +120,7 @@ func (j *job) fetchAgain(name string) {
 
 // replaceWorker deletes the pod of a rank, and waits until another trains in its place, from the checkpoint. The pods
 // of the other ranks stay.
-func (j *job) replaceWorker(g generation, rank int, grace int64) generation {
+func (j *testJob) replaceWorker(g generation, rank int, grace int64) generation {
 	j.t.Helper()
 	j.awaitProgress(g)
 	lost := g.joins[rank]
@@ -137,7 +137,7 @@ func (j *job) replaceWorker(g generation, rank int, grace int64) generation {
 }
 
 // awaitProgress waits until a world has trained for a second, so that there is something to go on from.
-func (j *job) awaitProgress(g generation) {
+func (j *testJob) awaitProgress(g generation) {
 	j.t.Helper()
 	j.awaitSteps(len(g.joins), g.stepped.Add(time.Second), patience)
 }
@@ -157,7 +157,7 @@ func (g generation) pods() (uids []types.UID) {
 }
 
 // tookAgain puts into the table when somebody trained again after a loss, and when the whole world did.
-func (j *job) tookAgain(what string, lost time.Time, whole generation) {
+func (j *testJob) tookAgain(what string, lost time.Time, whole generation) {
 	j.t.Helper()
 	first := whole.stepped
 	for size := 1; size < len(whole.joins); size++ {
@@ -179,7 +179,7 @@ func companionLost(grace int64) string {
 
 // killCompanion deletes the one pod that all agents meet through, with a grace period in seconds, and waits until there
 // is another that is ready.
-func (j *job) killCompanion(grace int64) (killed time.Time) {
+func (j *testJob) killCompanion(grace int64) (killed time.Time) {
 	j.t.Helper()
 	companions := j.podsOf("rendezvous")
 	if len(companions) != 1 {
@@ -194,14 +194,14 @@ func (j *job) killCompanion(grace int64) (killed time.Time) {
 
 // killUnnoticed deletes the companion under a world, with a grace period in seconds, and holds that it trains on as it
 // is: each agent has looked at the store again, and found its world there.
-func (j *job) killUnnoticed(g generation, grace int64) {
+func (j *testJob) killUnnoticed(g generation, grace int64) {
 	j.t.Helper()
 	killed := j.killCompanion(grace)
 	j.checkUnnoticed(g, companionLost(grace), killed)
 }
 
 // checkUnnoticed holds that a world trains on as it is from a time until all have looked at the store again.
-func (j *job) checkUnnoticed(g generation, what string, since time.Time) {
+func (j *testJob) checkUnnoticed(g generation, what string, since time.Time) {
 	j.t.Helper()
 	stepped := j.awaitSteps(len(g.joins), time.Now().Add(looked), patience)
 	for _, e := range j.all() {
@@ -241,7 +241,7 @@ func TestLongestPause(t *testing.T) {
 }
 
 // finish ends a training, and holds that the Job completes and that the claim has the checkpoint of its last step.
-func (j *job) finish(g generation) {
+func (j *testJob) finish(g generation) {
 	j.t.Helper()
 	asked := time.Now()
 	j.stop(g.joins[1].Pod)
@@ -260,7 +260,7 @@ func (j *job) finish(g generation) {
 }
 
 // readCheckpoint has another pod read what the workers have left on their claim.
-func (j *job) readCheckpoint() string {
+func (j *testJob) readCheckpoint() string {
 	j.t.Helper()
 	ctx, pods := j.t.Context(), j.client.CoreV1().Pods(j.namespace)
 	spec := j.podsOf("worker")[0].Spec

@@ -81,7 +81,7 @@ func (w *world) everything(ctx context.Context, namespace string) (all []object,
 }
 
 // deleteByLabel deletes the job as docs/remove.md says, and returns when nothing is left of it.
-func (j *job) deleteByLabel(within time.Duration) {
+func (j *testJob) deleteByLabel(within time.Duration) {
 	j.t.Helper()
 	claims, err := j.client.CoreV1().PersistentVolumeClaims(j.namespace).List(j.t.Context(),
 		metav1.ListOptions{LabelSelector: instance + "=" + j.name})
@@ -105,7 +105,7 @@ func (j *job) deleteByLabel(within time.Duration) {
 
 // left is what is there of the job: whatever has its label, whatever its namespace did not hold before the first job
 // and is of no other, and the volumes that were made for its claims, which have neither.
-func (j *job) left(claims []corev1.PersistentVolumeClaim) (left []string, err error) {
+func (j *testJob) left(claims []corev1.PersistentVolumeClaim) (left []string, err error) {
 	ctx := j.t.Context()
 	there, err := j.everything(ctx, j.namespace)
 	if err != nil {

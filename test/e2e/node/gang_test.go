@@ -116,7 +116,7 @@ func (w *world) install(t *testing.T, file, namespace string) {
 
 // awaitUnplaced waits until so many workers have no node and a reported reason, in a condition and in an event, and
 // sees that it stays so.
-func (j *job) awaitUnplaced(n int, words string) (reported time.Time) {
+func (j *testJob) awaitUnplaced(n int, words string) (reported time.Time) {
 	j.t.Helper()
 	why := regexp.MustCompile(words)
 	check := func() error {
@@ -153,7 +153,7 @@ func (j *job) awaitUnplaced(n int, words string) (reported time.Time) {
 }
 
 // checkWarned is an error unless a pod has a warning with these words, which kubectl describe shows.
-func (j *job) checkWarned(pod corev1.Pod, why *regexp.Regexp) error {
+func (j *testJob) checkWarned(pod corev1.Pod, why *regexp.Regexp) error {
 	list, err := j.client.CoreV1().Events(pod.Namespace).List(j.t.Context(),
 		metav1.ListOptions{FieldSelector: "involvedObject.uid=" + string(pod.UID)})
 	if err != nil {

@@ -19,7 +19,7 @@ const (
 )
 
 // job is a rendered job in the cluster, and what its pods print.
-type job struct {
+type testJob struct {
 	*world
 	t               *testing.T
 	scenario        string // in the table
@@ -36,7 +36,7 @@ type job struct {
 // test may make what the job expects with a content of its own before (enter, provide). Pods of the job are followed
 // from now on; at the end of the test, what is left is deleted, and reported first where the test failed. In a manifest
 // of several jobs, name says which; the others are not applied.
-func (w *world) job(t *testing.T, scenario, manifest, name string) *job {
+func (w *world) job(t *testing.T, scenario, manifest, name string) *testJob {
 	t.Helper()
 	text, err := os.ReadFile(manifest)
 	if err != nil {
@@ -46,7 +46,7 @@ func (w *world) job(t *testing.T, scenario, manifest, name string) *job {
 	if err != nil {
 		t.Fatal(err)
 	}
-	j := &job{world: w, t: t, scenario: scenario, file: manifest, feed: newFeed()}
+	j := &testJob{world: w, t: t, scenario: scenario, file: manifest, feed: newFeed()}
 	names := map[string]bool{}
 	for _, o := range all {
 		if n := o.GetLabels()[instance]; n != "" {
@@ -81,7 +81,7 @@ func (w *world) job(t *testing.T, scenario, manifest, name string) *job {
 }
 
 // writePart writes the documents of this job alone, each as it stands in the manifest.
-func (j *job) writePart() {
+func (j *testJob) writePart() {
 	j.t.Helper()
 	var texts []string
 	for _, o := range j.objects {
@@ -94,7 +94,7 @@ func (j *job) writePart() {
 }
 
 // apply applies the manifest as it is.
-func (j *job) apply() {
+func (j *testJob) apply() {
 	j.t.Helper()
 	j.setApplied()
 	j.kubectl(j.t, "apply", "-f", j.file)
@@ -102,20 +102,20 @@ func (j *job) apply() {
 }
 
 // setApplied notes that the job is applied now, unless it was before.
-func (j *job) setApplied() {
+func (j *testJob) setApplied() {
 	if j.applied.IsZero() {
 		j.applied = time.Now()
 	}
 }
 
 // logf says something with the time since the job was applied.
-func (j *job) logf(format string, args ...any) {
+func (j *testJob) logf(format string, args ...any) {
 	j.t.Helper()
 	j.t.Logf("+%5.1f s %s", time.Since(j.applied).Seconds(), fmt.Sprintf(format, args...))
 }
 
 // took puts a duration into the table.
-func (j *job) took(what string, from, to time.Time) {
+func (j *testJob) took(what string, from, to time.Time) {
 	j.t.Helper()
 	times.add(j.scenario, what, to.Sub(from))
 	j.logf("%s: %.1f s", what, to.Sub(from).Seconds())
@@ -123,7 +123,7 @@ func (j *job) took(what string, from, to time.Time) {
 
 // clean reports a failure, also one that was printed after the last wait, and deletes what the test has left, so that
 // the scenarios beside it have the room.
-func (j *job) clean() {
+func (j *testJob) clean() {
 	if err := j.wrongSaid(); err != nil {
 		j.t.Error(err)
 	}

@@ -15,7 +15,7 @@ import (
 
 // podLog watches the pods of a job and reads the logs of all their containers, each from its start to its end.
 type podLog struct {
-	j       *job
+	j       *testJob
 	ctx     context.Context
 	cancel  context.CancelFunc
 	readers sync.WaitGroup
@@ -28,7 +28,7 @@ type podLog struct {
 }
 
 // follow starts to read what the job's pods print. An error fails the test.
-func (j *job) follow() {
+func (j *testJob) follow() {
 	j.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background()) // past the test's own end, for the report
 	p := &podLog{
@@ -148,7 +148,7 @@ func (p *podLog) stream(from source, previous bool) error {
 }
 
 // seen counts the pods of a component that there are and were.
-func (j *job) seen(component string) (n int) {
+func (j *testJob) seen(component string) (n int) {
 	for _, pod := range j.pods.states() {
 		if pod.Labels[componentLabel] == component {
 			n++

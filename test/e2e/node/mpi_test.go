@@ -70,7 +70,7 @@ func runMPI(t *testing.T, scenario, fixture, controller string, late bool) {
 }
 
 // awaitKey waits until the key is made, and about to be stored.
-func (j *job) awaitKey() {
+func (j *testJob) awaitKey() {
 	j.t.Helper()
 	eventually(j.t, "the key of "+j.name, patience, func() error {
 		pods := j.podsOf("keygen")
@@ -86,7 +86,7 @@ func (j *job) awaitKey() {
 
 // holdBack deletes the pod of an index, and each that the Job makes in its place, ten seconds after it and then twenty,
 // until it is released.
-func (j *job) holdBack(component string, index int) (release func()) {
+func (j *testJob) holdBack(component string, index int) (release func()) {
 	j.t.Helper()
 	ctx, cancel := context.WithCancel(j.t.Context())
 	var held sync.WaitGroup
@@ -120,7 +120,7 @@ func (j *job) holdBack(component string, index int) (release func()) {
 }
 
 // podAt waits for the pod of an index of a component's Indexed Job.
-func (j *job) podAt(component string, index int) (pod corev1.Pod) {
+func (j *testJob) podAt(component string, index int) (pod corev1.Pod) {
 	j.t.Helper()
 	eventually(j.t, fmt.Sprintf("the %s %d of %s", component, index, j.name), patience, func() error {
 		pods := j.podsOf(component)
@@ -137,14 +137,14 @@ func (j *job) podAt(component string, index int) (pod corev1.Pod) {
 }
 
 // host is the name of a worker in the cluster's DNS, as the manifest's hostfile has it.
-func (j *job) host(index int) string {
+func (j *testJob) host(index int) string {
 	worker := j.name + "-worker"
 	return fmt.Sprintf("%s-%d.%s.%s.svc.cluster.local", worker, index, worker, j.namespace)
 }
 
 // checkHostfile holds that the launcher has the hosts with their slots, and resolves each to its pod, but for the last,
 // which need not be there.
-func (j *job) checkHostfile(launcher string) {
+func (j *testJob) checkHostfile(launcher string) {
 	j.t.Helper()
 	const program = `import os, socket
 for line in open(os.environ["TEGEN_HOSTFILE"]):
@@ -169,7 +169,7 @@ for line in open(os.environ["TEGEN_HOSTFILE"]):
 
 // awaitRanksOn waits until every rank has reported the sum over all, in an event of this name, and holds that each host
 // has as many as are wanted.
-func (j *job) awaitRanksOn(name string, hosts map[string]int) (at time.Time) {
+func (j *testJob) awaitRanksOn(name string, hosts map[string]int) (at time.Time) {
 	j.t.Helper()
 	size := 0
 	for _, slots := range hosts {
@@ -204,7 +204,7 @@ func (j *job) awaitRanksOn(name string, hosts map[string]int) (at time.Time) {
 
 // checkLaunched holds that the launcher said that all hosts answer, after it had missed one where one was late, and no
 // rank anything before that.
-func (j *job) checkLaunched(launcher string, late bool) {
+func (j *testJob) checkLaunched(launcher string, late bool) {
 	j.t.Helper()
 	lines := j.printed(launcher, "worker")
 	some := slices.IndexFunc(lines, func(l line) bool { return someAnswer.MatchString(l.text) })
@@ -217,7 +217,7 @@ func (j *job) checkLaunched(launcher string, late bool) {
 }
 
 // checkKeyUnsaid holds that the key that was made in the cluster is nowhere in what containers printed.
-func (j *job) checkKeyUnsaid() {
+func (j *testJob) checkKeyUnsaid() {
 	j.t.Helper()
 	secret, err := j.client.CoreV1().Secrets(j.namespace).Get(j.t.Context(), j.name+"-ssh", metav1.GetOptions{})
 	if err != nil {

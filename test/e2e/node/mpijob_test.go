@@ -113,7 +113,7 @@ func TestMPIJobHorovod(t *testing.T) {
 }
 
 // runMPI has two workers train in so many ranks each, and holds that all met, and that the launcher's end is the job's.
-func (j *job) runMPI(said string, slots int, started time.Time) {
+func (j *testJob) runMPI(said string, slots int, started time.Time) {
 	j.t.Helper()
 	var launcher string
 	eventually(j.t, "a launcher", patience, func() error {
@@ -149,7 +149,7 @@ func (j *job) runMPI(said string, slots int, started time.Time) {
 }
 
 // awaitMPI waits until the MPIJob has a condition.
-func (j *job) awaitMPI(condition string) {
+func (j *testJob) awaitMPI(condition string) {
 	j.t.Helper()
 	j.kubectl(j.t, "wait", "-n", j.namespace, "mpijob/"+j.name, "--for=condition="+condition,
 		"--timeout="+(patience-time.Second).String())

@@ -60,7 +60,7 @@ func TestMPIRun(t *testing.T) {
 }
 
 // checkMPIWorld holds that each host has two ranks, and that all have the variable as the author wrote it.
-func (j *job) checkMPIWorld(g generation) {
+func (j *testJob) checkMPIWorld(g generation) {
 	j.t.Helper()
 	on := map[string]int{}
 	for _, e := range g.joins {
@@ -75,7 +75,7 @@ func (j *job) checkMPIWorld(g generation) {
 }
 
 // checkSidecarEnded holds that a pod has succeeded, and its sidecar, which ran all the time, has ended with it.
-func (j *job) checkSidecarEnded(pod, sidecar string) {
+func (j *testJob) checkSidecarEnded(pod, sidecar string) {
 	j.t.Helper()
 	p := j.pod(pod)
 	if p.Status.Phase != corev1.PodSucceeded {

@@ -93,7 +93,7 @@ func keys(specs []corev1.PodSpec, kind, name string) (all []string) {
 // provideExpected makes what the manifest says must be there (the annotation names.Expects): ConfigMaps and Secrets
 // with the keys that containers read. What is there already stays as it is. A Service, a PriorityClass and the like are
 // left to the test.
-func (j *job) provideExpected() {
+func (j *testJob) provideExpected() {
 	j.t.Helper()
 	specs := podSpecs(j.t, j.objects)
 	for _, o := range j.objects {

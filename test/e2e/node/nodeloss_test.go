@@ -24,16 +24,16 @@ func TestNodeLoss(t *testing.T) {
 		Key: pool, Value: poolValue,
 		Effect: corev1.TaintEffectNoSchedule,
 	})
-	jobs := []*job{
+	jobs := []*testJob{
 		w.job(t, "4 node loss, torchrun", rendered(t, "node-loss", "base"), "two-nodes-torch"),
 		w.job(t, "4 node loss, torchrun behind proxies", rendered(t, "node-loss", "base"), "two-nodes-proxy"),
 	}
 	for _, j := range jobs {
 		j.apply()
 	}
-	before := map[*job]generation{}
+	before := map[*testJob]generation{}
 	// A torchrun that no proxy waits for ends where the nodes do not know its new Service yet.
-	failed := map[*job]int32{}
+	failed := map[*testJob]int32{}
 	for _, j := range jobs {
 		before[j] = j.awaitSpread(nodes)
 		failed[j] = j.failures(j.name + "-worker")
@@ -45,7 +45,7 @@ func TestNodeLoss(t *testing.T) {
 	}
 
 	cut := w.cutOff(t, lost)
-	gone := map[*job]*corev1.Pod{}
+	gone := map[*testJob]*corev1.Pod{}
 	for _, j := range jobs {
 		gone[j] = j.awaitSurvivor(before[j], lost, cut)
 	}
@@ -71,7 +71,7 @@ func TestNodeLoss(t *testing.T) {
 }
 
 // awaitSpread waits until a worker trains on each of these nodes.
-func (j *job) awaitSpread(nodes []string) generation {
+func (j *testJob) awaitSpread(nodes []string) generation {
 	j.t.Helper()
 	g := j.awaitWorld(len(nodes), j.applied, patience)
 	j.took("apply to a worker on each of two nodes that train", j.applied, g.stepped)
@@ -87,7 +87,7 @@ func (j *job) awaitSpread(nodes []string) generation {
 }
 
 // awaitSurvivor waits until the worker that was not on the lost node trains alone, and returns the pod that was there.
-func (j *job) awaitSurvivor(before generation, lost string, cut time.Time) (gone *corev1.Pod) {
+func (j *testJob) awaitSurvivor(before generation, lost string, cut time.Time) (gone *corev1.Pod) {
 	j.t.Helper()
 	alone := j.awaitWorld(1, cut, patience)
 	j.checkContinued(alone)
@@ -108,7 +108,7 @@ func (j *job) awaitSurvivor(before generation, lost string, cut time.Time) (gone
 // the fixture's tolerations say; Kubernetes' own take five minutes. It stays, since no kubelet says that it has ended,
 // and no other has its place (podReplacementPolicy Failed): two that write one checkpoint would be worse than one too
 // few.
-func (j *job) awaitGivenUp(gone *corev1.Pod, cut time.Time) {
+func (j *testJob) awaitGivenUp(gone *corev1.Pod, cut time.Time) {
 	j.t.Helper()
 	eventually(j.t, "pod "+gone.Name+" to be given up", patience, func() error {
 		pod := j.pod(gone.Name)
@@ -129,7 +129,7 @@ func (j *job) awaitGivenUp(gone *corev1.Pod, cut time.Time) {
 
 // awaitNoRoom waits for the pod that replaces one of a lost node. It has to wait: the constraint of the fixture spreads
 // workers over the nodes that exist, and the lost one does as long as its Node is there.
-func (j *job) awaitNoRoom(gone *corev1.Pod) {
+func (j *testJob) awaitNoRoom(gone *corev1.Pod) {
 	j.t.Helper()
 	eventually(j.t, "a pod in the place of "+gone.Name+" that has no room", patience, func() error {
 		var seen []string
@@ -147,7 +147,7 @@ func (j *job) awaitNoRoom(gone *corev1.Pod) {
 }
 
 // failures are the pods that a Job counts as failed.
-func (j *job) failures(name string) int32 {
+func (j *testJob) failures(name string) int32 {
 	j.t.Helper()
 	of, err := j.client.BatchV1().Jobs(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
 	if err != nil {

@@ -82,7 +82,7 @@ func (w *world) setCapacity(t *testing.T, node string, resource corev1.ResourceN
 }
 
 // nodeOf is where a pod that printed an event was placed.
-func (j *job) nodeOf(e event) string {
+func (j *testJob) nodeOf(e event) string {
 	j.t.Helper()
 	for _, pod := range j.pods.states() {
 		if pod.UID == e.UID {

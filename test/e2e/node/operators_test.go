@@ -158,7 +158,7 @@ func (r runbook) commands(t *testing.T, title string) []string {
 }
 
 // awaitCondition waits until an object has a condition and something else holds, and returns when.
-func (j *job) awaitCondition(object, condition string, also func() error) time.Time {
+func (j *testJob) awaitCondition(object, condition string, also func() error) time.Time {
 	j.t.Helper()
 	eventually(j.t, object+" to be "+condition, patience, func() error {
 		got, err := j.tryKubectl(j.t.Context(), "get", "-n", j.namespace, object,

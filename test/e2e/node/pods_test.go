@@ -14,13 +14,13 @@ import (
 )
 
 // exec runs a command in a pod's first container.
-func (j *job) exec(pod string, command ...string) string {
+func (j *testJob) exec(pod string, command ...string) string {
 	j.t.Helper()
 	return j.kubectl(j.t, append([]string{"exec", "-n", j.namespace, pod, "--"}, command...)...)
 }
 
 // pod reads a pod.
-func (j *job) pod(name string) *corev1.Pod {
+func (j *testJob) pod(name string) *corev1.Pod {
 	j.t.Helper()
 	pod, err := j.client.CoreV1().Pods(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -30,7 +30,7 @@ func (j *job) pod(name string) *corev1.Pod {
 }
 
 // podsOf lists the job's pods of a component ("worker", "etcd", "rendezvous"), or all, by name.
-func (j *job) podsOf(component string) []corev1.Pod {
+func (j *testJob) podsOf(component string) []corev1.Pod {
 	j.t.Helper()
 	selector := instance + "=" + j.name
 	if component != "" {
@@ -46,7 +46,7 @@ func (j *job) podsOf(component string) []corev1.Pod {
 // deletePod deletes a pod with a grace period in seconds, and returns when that was asked and which pod it was. With
 // none, the kubelet still sends SIGTERM and kills a second later, the least that it gives; the API forgets the pod at
 // once, or one of a Job's when the Job has counted it. It does not wait.
-func (j *job) deletePod(name string, grace int64) (at time.Time, uid types.UID) {
+func (j *testJob) deletePod(name string, grace int64) (at time.Time, uid types.UID) {
 	j.t.Helper()
 	uid = j.pod(name).UID
 	at = time.Now()
@@ -59,7 +59,7 @@ func (j *job) deletePod(name string, grace int64) (at time.Time, uid types.UID) 
 }
 
 // awaitGone waits until a pod is no more, or another has its name.
-func (j *job) awaitGone(name string, uid types.UID, within time.Duration) {
+func (j *testJob) awaitGone(name string, uid types.UID, within time.Duration) {
 	j.t.Helper()
 	eventually(j.t, "pod "+name+" to go", within, func() error {
 		pod, err := j.client.CoreV1().Pods(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
@@ -75,7 +75,7 @@ func (j *job) awaitGone(name string, uid types.UID, within time.Duration) {
 
 // awaitReplaced waits until a running pod of another UID has the place of one: its name, or its index of an Indexed
 // Job.
-func (j *job) awaitReplaced(old *corev1.Pod, within time.Duration) (pod *corev1.Pod) {
+func (j *testJob) awaitReplaced(old *corev1.Pod, within time.Duration) (pod *corev1.Pod) {
 	j.t.Helper()
 	index := old.Labels[batchv1.JobCompletionIndexAnnotation]
 	eventually(j.t, "another pod in the place of "+old.Name, within, func() error {
@@ -97,7 +97,7 @@ func (j *job) awaitReplaced(old *corev1.Pod, within time.Duration) (pod *corev1.
 }
 
 // awaitComplete waits for a Job to complete; one that fails is not waited for.
-func (j *job) awaitComplete(name string, within time.Duration) (at time.Time) {
+func (j *testJob) awaitComplete(name string, within time.Duration) (at time.Time) {
 	j.t.Helper()
 	eventually(j.t, "Job "+name+" to complete", within, func() error {
 		of, err := j.client.BatchV1().Jobs(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
@@ -119,7 +119,7 @@ func (j *job) awaitComplete(name string, within time.Duration) (at time.Time) {
 }
 
 // awaitReady waits until all pods of a component, and at least one, are ready, and returns when they were.
-func (j *job) awaitReady(component string) (at time.Time) {
+func (j *testJob) awaitReady(component string) (at time.Time) {
 	j.t.Helper()
 	eventually(j.t, "the "+component+" of "+j.name+" to be ready", patience, func() error {
 		pods := j.podsOf(component)

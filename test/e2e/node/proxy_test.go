@@ -107,11 +107,11 @@ func TestProxyNodeLoss(t *testing.T) {
 	own := w.proxiedJob(t, "proxied-volume", "{storage: {size: 1Gi, storageClass: standard}}")
 	pair := w.proxiedJob(t, "proxied-etcd", `{etcd: {endpoints: ["http://proxied-etcd-etcd:2379"]}}`)
 	pair.startEtcd()
-	worlds := map[*job]generation{}
-	for _, j := range []*job{own, pair} {
+	worlds := map[*testJob]generation{}
+	for _, j := range []*testJob{own, pair} {
 		j.apply()
 	}
-	for _, j := range []*job{own, pair} {
+	for _, j := range []*testJob{own, pair} {
 		worlds[j] = j.awaitWorld(2, j.applied, patience)
 		j.took("apply to two workers that train", j.applied, worlds[j].stepped)
 		j.awaitReady("rendezvous")
@@ -136,20 +136,20 @@ func TestProxyNodeLoss(t *testing.T) {
 	own.took("node of the companion lost to another being ready elsewhere", cut, own.awaitReady("rendezvous"))
 	own.checkUnnoticed(worlds[own], "node of the companion lost", cut)
 	worlds[own] = own.replaceWorker(worlds[own], 1, 0)
-	for _, j := range []*job{own, pair} {
+	for _, j := range []*testJob{own, pair} {
 		j.finish(worlds[j])
 	}
 }
 
 // proxiedJob makes ready a job behind proxies with this companion.
-func (w *world) proxiedJob(t *testing.T, name, companion string) *job {
+func (w *world) proxiedJob(t *testing.T, name, companion string) *testJob {
 	t.Helper()
 	text := strings.NewReplacer("NAME", name, "COMPANION", companion).Replace(proxied)
 	return w.job(t, "16 proxy, node loss, "+name, manifest(t, name+".yaml", text, "base"), "")
 }
 
 // checkCertificates holds that the companion lets in who has the certificate of the workers, and nobody without.
-func (j *job) checkCertificates(pod string) {
+func (j *testJob) checkCertificates(pod string) {
 	j.t.Helper()
 	j.awaitComplete(j.name+"-keygen", patience)
 	const start = `PET_RDZV_ID=stranger timeout 20 /tegen/bin/tegen-rendezvous proxy "$@" -- echo started
@@ -173,7 +173,7 @@ echo "exit $?"`
 }
 
 // startEtcd starts the etcd of a job's companions.
-func (j *job) startEtcd() {
+func (j *testJob) startEtcd() {
 	j.t.Helper()
 	text := strings.ReplaceAll(sharedEtcd, "NAME", j.name)
 	file := filepath.Join(j.t.TempDir(), "etcd.yaml")
@@ -185,7 +185,7 @@ func (j *job) startEtcd() {
 }
 
 // checkOneOn holds that one of two companions is on a node.
-func (j *job) checkOneOn(node string) {
+func (j *testJob) checkOneOn(node string) {
 	j.t.Helper()
 	var on []string
 	for _, pod := range j.podsOf("rendezvous") {

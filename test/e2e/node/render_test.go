@@ -10,6 +10,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // rendered is a file of what tegen render prints of a fixture with an overlay.
@@ -50,7 +51,7 @@ func rendering(t *testing.T, name, text, overlay string) []byte {
 	out, sources := &krm.Output{}, []schema.Source{{Name: name, Data: []byte(text)}}
 	var err error
 	if overlay == "base" {
-		var jobs []*schema.Job
+		var jobs []*job.Job
 		if jobs, err = schema.Load(sources); err == nil {
 			out.Bundles, err = render.Jobs(jobs, nil)
 		}

@@ -22,7 +22,7 @@ const (
 
 // report says what explains a failure: the pods, those that are gone too, what the cluster said of them, and what each
 // printed last.
-func (j *job) report() {
+func (j *testJob) report() {
 	var b strings.Builder
 	states := j.pods.states()
 	names := map[string]bool{}

@@ -157,7 +157,7 @@ func (d *desk) set(file, path, value string) {
 }
 
 // workload is the name of the job's Job of a role, with the hash that git's has.
-func (j *job) workload(prefix string) string {
+func (j *testJob) workload(prefix string) string {
 	j.t.Helper()
 	jobs, err := j.client.BatchV1().Jobs(j.namespace).List(j.t.Context(),
 		metav1.ListOptions{LabelSelector: instance + "=" + j.name})
@@ -177,7 +177,7 @@ func (j *job) workload(prefix string) string {
 }
 
 // awaitNothing waits until nothing is left of the job, its data included.
-func (j *job) awaitNothing() {
+func (j *testJob) awaitNothing() {
 	j.t.Helper()
 	eventually(j.t, "nothing to be left of "+j.name, patience, func() error {
 		left, err := j.left(nil)

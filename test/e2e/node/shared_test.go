@@ -45,7 +45,7 @@ func TestSharedRendezvous(t *testing.T) {
 	w.installRendezvous(t)
 	times.add(scenario, "tegen install rendezvous, applied, to its pod being ready", time.Since(began))
 
-	var both []*job
+	var both []*testJob
 	for _, number := range []string{"one", "two"} {
 		text := strings.ReplaceAll(sharing, "NUMBER", number)
 		both = append(both, w.job(t, scenario, manifest(t, number+".yaml", text, "base"), ""))

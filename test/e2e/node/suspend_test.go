@@ -61,7 +61,7 @@ func TestSuspend(t *testing.T) {
 }
 
 // suspend changes the one field that suspends a Job, as a person would, and returns when.
-func (j *job) suspend(name string, to bool) (at time.Time) {
+func (j *testJob) suspend(name string, to bool) (at time.Time) {
 	j.t.Helper()
 	at = time.Now()
 	j.kubectl(j.t, "patch", "job", name, "-n", j.namespace, "--type=merge",
@@ -72,7 +72,7 @@ func (j *job) suspend(name string, to bool) (at time.Time) {
 
 // awaitSuspended waits until a Job says that it is suspended and nothing runs but the rendezvous, returns when, and
 // sees that it stays so.
-func (j *job) awaitSuspended(name string) (at time.Time) {
+func (j *testJob) awaitSuspended(name string) (at time.Time) {
 	j.t.Helper()
 	eventually(j.t, "Job "+name+" to be suspended", patience, func() error {
 		if got := j.condition(name, batchv1.JobSuspended); got != corev1.ConditionTrue {
@@ -86,7 +86,7 @@ func (j *job) awaitSuspended(name string) (at time.Time) {
 }
 
 // checkStill sees that a suspended job stays so.
-func (j *job) checkStill(since time.Time) {
+func (j *testJob) checkStill(since time.Time) {
 	j.t.Helper()
 	workers := j.seen("worker")
 	for ; time.Since(since) < stillness; time.Sleep(poll) {
@@ -101,7 +101,7 @@ func (j *job) checkStill(since time.Time) {
 }
 
 // onlyRendezvous complains of pods of another component than the rendezvous that the manifest brings, where it does.
-func (j *job) onlyRendezvous() error {
+func (j *testJob) onlyRendezvous() error {
 	return onlyRendezvous(j.podsOf(""), slices.ContainsFunc(j.objects, func(o *objects.Object) bool {
 		return o.GetKind() == "StatefulSet" && o.GetLabels()[componentLabel] == "rendezvous"
 	}))

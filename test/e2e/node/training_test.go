@@ -8,7 +8,7 @@ import (
 )
 
 // await waits until events are found to be enough.
-func (j *job) await(what string, within time.Duration, found func([]event) bool) {
+func (j *testJob) await(what string, within time.Duration, found func([]event) bool) {
 	j.t.Helper()
 	if err := j.waitFor(j.t.Context(), within, found); err != nil {
 		j.t.Fatalf("waiting for %s of %s: %v", what, j.name, err)
@@ -16,7 +16,7 @@ func (j *job) await(what string, within time.Duration, found func([]event) bool)
 }
 
 // awaitEvent waits for the first event that matches, and is after a time by its own clock.
-func (j *job) awaitEvent(what string, within time.Duration, after time.Time, match func(event) bool) (found event) {
+func (j *testJob) awaitEvent(what string, within time.Duration, after time.Time, match func(event) bool) (found event) {
 	j.t.Helper()
 	j.await(what, within, func(events []event) bool {
 		i := slices.IndexFunc(events, func(e event) bool { return e.at().After(after) && match(e) })
@@ -30,7 +30,7 @@ func (j *job) awaitEvent(what string, within time.Duration, after time.Time, mat
 
 // awaitWorld waits until a world of this size has joined after a time, and every rank of it has made the same step: the
 // sum of each is right, or nothing is waited for any more.
-func (j *job) awaitWorld(size int, after time.Time, within time.Duration) (g generation) {
+func (j *testJob) awaitWorld(size int, after time.Time, within time.Duration) (g generation) {
 	j.t.Helper()
 	j.await(fmt.Sprintf("%d ranks that train", size), within, func(events []event) (ok bool) {
 		g, ok = formed(events, size, after)
@@ -41,7 +41,7 @@ func (j *job) awaitWorld(size int, after time.Time, within time.Duration) (g gen
 }
 
 // awaitSteps waits for a step after a time that every rank of a world of this size made.
-func (j *job) awaitSteps(size int, after time.Time, within time.Duration) (at time.Time) {
+func (j *testJob) awaitSteps(size int, after time.Time, within time.Duration) (at time.Time) {
 	j.t.Helper()
 	j.await(fmt.Sprintf("%d ranks that make a step", size), within, func(events []event) (ok bool) {
 		at, ok = stepped(events, size, after)
@@ -52,7 +52,7 @@ func (j *job) awaitSteps(size int, after time.Time, within time.Duration) (at ti
 
 // checkContinued is the proof of a checkpoint: a world goes on where the one before it was. The step that is written
 // last and the step that is printed last differ by one where a rank is killed between the two.
-func (j *job) checkContinued(g generation) {
+func (j *testJob) checkContinued(g generation) {
 	j.t.Helper()
 	last := lastStep(j.all(), g.joined)
 	if g.step < 1 || g.step < last-1 || g.step > last+1 {
@@ -66,14 +66,14 @@ func (j *job) checkContinued(g generation) {
 }
 
 // stop asks a training to end: all workers do, after the same step.
-func (j *job) stop(pod string) {
+func (j *testJob) stop(pod string) {
 	j.t.Helper()
 	j.exec(pod, "touch", "/tmp/stop")
 	j.logf("asked %s to stop", pod)
 }
 
 // awaitLine waits for a line of a worker that matches.
-func (j *job) awaitLine(what string, within time.Duration, pod string, match *regexp.Regexp) (found line) {
+func (j *testJob) awaitLine(what string, within time.Duration, pod string, match *regexp.Regexp) (found line) {
 	j.t.Helper()
 	j.await(what, within, func([]event) bool {
 		for from, lines := range j.lines { // whose lock is held

@@ -90,7 +90,7 @@ func zipped(t *testing.T, file string) []byte {
 }
 
 // rendered is what tegen render prints of a fixture that its author has changed, with the overlay kind.
-func (j *job) rendered(fixture, old, changed string) (file string) {
+func (j *testJob) rendered(fixture, old, changed string) (file string) {
 	j.t.Helper()
 	name, text := readFixture(j.t, fixture)
 	if !strings.Contains(text, old) {
@@ -115,7 +115,7 @@ func changed(output string) (lines []string) {
 }
 
 // checkPrefetched holds that the dataset was complete before any worker joined.
-func (j *job) checkPrefetched(name string) {
+func (j *testJob) checkPrefetched(name string) {
 	j.t.Helper()
 	completed := j.awaitComplete(name, patience)
 	if first := j.awaitEvent("join", 0, j.applied,
@@ -127,7 +127,7 @@ func (j *job) checkPrefetched(name string) {
 
 // checkMaster holds that all ranks have the same master, that it is a worker's own host name, and that the other
 // workers resolve it to that pod.
-func (j *job) checkMaster(g generation) {
+func (j *testJob) checkMaster(g generation) {
 	j.t.Helper()
 	master := g.joins[0].Master
 	host, _, _ := strings.Cut(master, ".")
@@ -155,7 +155,7 @@ func (j *job) checkMaster(g generation) {
 }
 
 // awaitDone waits until all ranks of a world are done, after the same step.
-func (j *job) awaitDone(size int, after time.Time, within time.Duration) (steps int) {
+func (j *testJob) awaitDone(size int, after time.Time, within time.Duration) (steps int) {
 	j.t.Helper()
 	pods := map[string]int{}
 	j.await(fmt.Sprintf("%d ranks to be done", size), within, func(events []event) bool {
@@ -177,7 +177,7 @@ func (j *job) awaitDone(size int, after time.Time, within time.Duration) (steps 
 }
 
 // awaitSucceeded waits until a pod has.
-func (j *job) awaitSucceeded(name string) {
+func (j *testJob) awaitSucceeded(name string) {
 	j.t.Helper()
 	eventually(j.t, "pod "+name+" to succeed", patience, func() error {
 		if pod := j.pod(name); pod.Status.Phase != corev1.PodSucceeded {
@@ -188,7 +188,7 @@ func (j *job) awaitSucceeded(name string) {
 }
 
 // condition is the state of a Job's condition.
-func (j *job) condition(name string, of batchv1.JobConditionType) corev1.ConditionStatus {
+func (j *testJob) condition(name string, of batchv1.JobConditionType) corev1.ConditionStatus {
 	j.t.Helper()
 	got, err := j.client.BatchV1().Jobs(j.namespace).Get(j.t.Context(), name, metav1.GetOptions{})
 	if err != nil {

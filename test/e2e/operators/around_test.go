@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
-	tegen "github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // around: the pods that a controller makes of a target have the checkpoint's hook with the time that it needs, and the
@@ -45,7 +45,7 @@ func (p *place) saves(pod corev1.Pod, signal, seconds string) {
 	if hook == nil || hook.PreStop == nil || hook.PreStop.Exec == nil {
 		p.Fatalf("pod %s has the hooks %v, want one that saves", pod.Name, hook)
 	}
-	want := []string{tegen.SaveHook, signal, seconds, tegen.LauncherTorchrun}
+	want := []string{job.SaveHook, signal, seconds, job.LauncherTorchrun}
 	if got := hook.PreStop.Exec.Command; len(got) != 7 || !slices.Equal(got[3:], want) {
 		p.Errorf("the hook of pod %s is %q, want one that ends with %q", pod.Name, got, want)
 	}
@@ -68,7 +68,7 @@ func elsewhere(kind, target, more string) func(*place) {
   workers: {replicas: 2}
   resources: {cpu: 100m, memory: 64Mi, shm: 16Mi, ephemeralStorage: 1Gi}
   gang: {scheduler: kueue, queue: anywhere}
-  managedBy: `+tegen.MultiKueue+"\n")
+  managedBy: `+job.MultiKueue+"\n")
 		job := p.the(kind, objects)
 		p.apply(objects...)
 		p.remains("what another has the care of", func() error {

@@ -34,8 +34,8 @@ func (p *place) foretold(fixture string) (pods []corev1.Pod) {
 		p.Fatal(err)
 	}
 	var plans []*plan.Job
-	for _, job := range jobs {
-		plans = append(plans, plan.Of(job, generators.Generate(job)))
+	for _, j := range jobs {
+		plans = append(plans, plan.Of(j, generators.Generate(j)))
 	}
 	var found []foretoldPod
 	p.eventually("the pods that the plan of "+fixture+" foretells", func() error {

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/tegen-dev/tegen/schema"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // TestTried: what docs/support.md says was run by a program, this suite has scenarios for, and it has no program that
@@ -12,7 +12,7 @@ import (
 func TestTried(t *testing.T) {
 	elsewhere := []string{"Kubernetes", "tegen-scheduler"} // test/e2e's other suites run these
 	var named []string
-	add := func(of string, tried schema.Tried) {
+	add := func(of string, tried target.Tried) {
 		for _, r := range tried.Runs {
 			named = append(named, r.Program)
 			has := slices.ContainsFunc(programs, func(p program) bool {
@@ -23,10 +23,10 @@ func TestTried(t *testing.T) {
 			}
 		}
 	}
-	for target, tried := range schema.TriedTargets {
+	for target, tried := range target.TriedTargets {
 		add(target[0]+", "+target[1], tried)
 	}
-	for gang, tried := range schema.TriedGangs {
+	for gang, tried := range target.TriedGangs {
 		add(gang, tried)
 	}
 	for _, p := range programs {

@@ -15,7 +15,7 @@ import (
 //go:embed definitions.json
 var Data []byte
 
-// jobSchema and environmentSchema are read when one is first needed. They are part of the program: a fault in them is a
+// Job and Environment are read when one is first needed. They are part of the program: a fault in them is a
 // fault of the build, not of any input.
 var (
 	Job         = func() *structural.Schema { return unpacked()[0] }

@@ -25,7 +25,7 @@ type Rule struct {
 	DependsOn string
 }
 
-// Rules are those of this file and of the files of one thing, and the lists that head the files rules_*.go. CUE can say
+// Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
 var Rules = slices.Concat([]Rule{
 	{(*Validation).target, "framework target"},

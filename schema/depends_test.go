@@ -10,20 +10,21 @@ import (
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema/environment"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 	"github.com/tegen-dev/tegen/schema/rule"
-	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // TestDependsOn: what rules depend on are fields, or a mistake in one would silence nothing.
 func TestDependsOn(t *testing.T) {
 	for _, rule := range rule.Rules {
-		for _, part := range strings.Fields(rule.DependsOn) {
+		for _, part := range rule.Fields() {
 			path := "spec." + part
 			if part == "metadata" {
 				path = part
 			}
 			if _, _, err := Explain("TrainingJob", path); err != nil {
-				t.Errorf("a rule depends on %q: %v", rule.DependsOn, err)
+				t.Errorf("a rule depends on %q: %v", strings.Join(rule.Fields(), " "), err)
 			}
 		}
 	}
@@ -46,12 +47,12 @@ func TestDependsOnIsWhole(t *testing.T) {
 				}
 				tried++
 				for i, rule := range rule.Rules {
-					if slices.ContainsFunc(strings.Fields(rule.DependsOn), after.invalid.Touch) {
+					if !after.asked[i] {
 						continue
 					}
 					asked++
 					if said, says := about(before.said[i], v), about(after.said[i], v); said != says {
-						t.Errorf("%s: a rule depends on %q, but without %s it says %q, not %q", file, rule.DependsOn, v,
+						t.Errorf("%s: a rule depends on %q, but without %s it says %q, not %q", file, strings.Join(rule.Fields(), " "), v,
 							says, said)
 					}
 				}
@@ -64,12 +65,14 @@ func TestDependsOnIsWhole(t *testing.T) {
 }
 
 // dependsCase is a job of a fixture, with its environment.
-type dependsCase struct{ job, env *structural.Node }
+type dependsCase struct{ doc, env *structural.Node }
 
 // answers are what every rule says of a job.
 type answers struct {
 	said    [][]Error
-	invalid rule.Parts
+	asked   []bool
+	job     *job.Job
+	invalid part.Set
 }
 
 func casesIn(t *testing.T, file string) (cases []dependsCase) {
@@ -88,7 +91,7 @@ func casesIn(t *testing.T, file string) (cases []dependsCase) {
 		switch kind, errs := kindOf(d.Root); {
 		case errs != nil:
 		case kind == "TrainingJob":
-			cases = append(cases, dependsCase{job: d.Root})
+			cases = append(cases, dependsCase{doc: d.Root})
 		default:
 			env = d.Root
 		}
@@ -105,16 +108,15 @@ func (c dependsCase) ask() (answers, bool) {
 	if c.env != nil {
 		env, _ = loadEnvironment(c.env.Clone(), nil)
 	}
-	root := c.job.Clone()
+	root := c.doc.Clone()
 	l := loadJob(root, env, nil, &loading{})
 	if l.Job == nil {
 		return answers{}, false
 	}
-	a := answers{invalid: l.Invalid}
+	a := answers{invalid: l.Invalid, job: l.Job}
 	for _, ru := range rule.Rules {
-		v := &rule.Validation{Written: target.Written{Job: l.Job, Root: root, Row: target.For(&l.Job.Spec)}}
-		ru.Check(v)
-		a.said = append(a.said, v.Errs)
+		said, asked := rule.Ask(ru, l.Job, root, l.Invalid)
+		a.said, a.asked = append(a.said, said), append(a.asked, asked)
 	}
 	return a, true
 }
@@ -144,7 +146,7 @@ func (c dependsCase) values() (all []value) {
 		}
 	}
 	all = append(all, value{false, []string{"metadata"}})
-	walk(c.job, false, 2, nil)
+	walk(c.doc, false, 2, nil)
 	if c.env != nil {
 		walk(c.env, true, 3, nil)
 	}
@@ -153,7 +155,7 @@ func (c dependsCase) values() (all []value) {
 
 // with asks again where a value is null, which is invalid everywhere.
 func (c dependsCase) with(v value) (answers, bool) {
-	n := &c.job
+	n := &c.doc
 	if v.env {
 		n = &c.env
 	}

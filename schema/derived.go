@@ -7,7 +7,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/definition"
-	"github.com/tegen-dev/tegen/schema/rule"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
 // derived are the parts of a job whose defaults finalize.go makes of other parts.
@@ -44,7 +44,7 @@ var derivedParts = sync.OnceValue(func() map[string][]string {
 })
 
 // derive adds the parts that nobody has set and whose default comes from an invalid part: it is not known either.
-func derive(p rule.Parts, root *structural.Node) {
+func derive(p part.Set, root *structural.Node) {
 	for more := true; more && len(p) > 0; {
 		more = false
 		for part, sources := range derivedParts() {
@@ -69,7 +69,7 @@ var reaches = map[string]string{
 }
 
 // reach adds what a mistake in an environment makes of jobs.
-func reach(p rule.Parts, path string) {
+func reach(p part.Set, path string) {
 	names := strings.FieldsFunc(path, func(c rune) bool { return strings.ContainsRune(".[]", c) })
 	if len(names) < 2 || names[0] != "spec" {
 		return

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 	"github.com/tegen-dev/tegen/schema/rule"
 )
 
@@ -12,12 +14,12 @@ import (
 func TestPanic(t *testing.T) {
 	before := rule.Rules
 	defer func() { rule.Rules = before }()
-	rule.Rules = append(rule.Rules[:len(rule.Rules):len(rule.Rules)], rule.Rule{Check: func(r *rule.Validation) {
-		if r.Metadata.Name == "b" {
+	rule.Rules = append(rule.Rules[:len(rule.Rules):len(rule.Rules)], part.Of1(func(_ *rule.Problems, m *job.Metadata) {
+		if m.Name == "b" {
 			var none *structural.Node
 			_ = none.Items[0]
 		}
-	}})
+	}, part.Metadata))
 	_, errs := load(t, small("a"), small("b"), strings.Replace(small("c"), "image:", "imag:", 1))
 	if len(errs) != 3 {
 		t.Fatalf("%v", errs)

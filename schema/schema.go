@@ -25,8 +25,8 @@ import (
 	"github.com/tegen-dev/tegen/schema/definition"
 	"github.com/tegen-dev/tegen/schema/environment"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 	"github.com/tegen-dev/tegen/schema/rule"
-	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // Load reads every document of every source: TrainingJobs, and at most one Environment, which is merged into each of
@@ -90,7 +90,7 @@ func loadFor(sources []Source, opts []Option) ([]*job.Job, error) {
 	parallel(len(jobs), func(i int) {
 		load := func() { out[i] = loadJob(jobs[i], env, unread[i], &o) }
 		if errs := guarded(jobs[i].At, titleOf(jobs[i]), load); errs != nil {
-			out[i] = rule.Loaded{Errs: errs, Invalid: rule.Parts{}}
+			out[i] = rule.Loaded{Errs: errs, Invalid: part.Set{}}
 		}
 	})
 	for _, l := range out {
@@ -198,7 +198,7 @@ func loadEnvironment(root *structural.Node, unread Errors) (*environment.Environ
 	c.Check(root, s, nil, root.At)
 	root.Without(c.Bad)
 	env := &environment.Environment{
-		Root: root, Written: writtenSpec(root), Invalid: rule.Parts{}, Reported: map[structural.Position]bool{},
+		Root: root, Written: writtenSpec(root), Invalid: part.Set{}, Reported: map[structural.Position]bool{},
 	}
 	if spec := root.Field("spec"); spec == nil || spec.Kind != yamldoc.Map {
 		root.Add("spec", structural.Position{}, &structural.Node{Kind: yamldoc.Map})
@@ -252,10 +252,9 @@ func loadJob(root *structural.Node, env *environment.Environment, unread Errors,
 	if invalid["spec"] {
 		return rule.Loaded{Errs: c.Errs, Invalid: invalid}
 	}
-	texts := &rule.Validation{Written: target.Written{Root: root}, Bad: c.Bad} // while every item has its place
-	texts.Text(root, nil)
+	texts := rule.Texts(root, c.Bad) // while every item has its place
 	secret := secretNotes(root, env)
-	c.Errs = append(c.Errs, texts.Errs...)
+	c.Errs = append(c.Errs, texts...)
 	root.Without(c.Bad)
 	hashing := root.IsSet("spec.hashedNames")
 	asked.GitOps = root.IsSet("spec.gitops")
@@ -295,8 +294,8 @@ func loadJob(root *structural.Node, env *environment.Environment, unread Errors,
 
 // invalidParts are those in which mistakes were found. A field that nobody knows is most likely one of its neighbours,
 // mistyped, or one that stands elsewhere.
-func invalidParts(errs Errors, spec *structural.Schema) rule.Parts {
-	out := rule.Parts{}
+func invalidParts(errs Errors, spec *structural.Schema) part.Set {
+	out := part.Set{}
 	for _, e := range errs {
 		if e.Readable {
 			continue
@@ -321,7 +320,7 @@ func invalidParts(errs Errors, spec *structural.Schema) rule.Parts {
 }
 
 // guess adds what an unknown field may have been meant to be.
-func guess(p rule.Parts, names []string, spec *structural.Schema) {
+func guess(p part.Set, names []string, spec *structural.Schema) {
 	if len(names) > 1 {
 		meant := ""
 		if f := spec.Field(names[0]); f != nil && len(names) == 2 {

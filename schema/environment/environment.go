@@ -15,6 +15,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 	"github.com/tegen-dev/tegen/schema/rule"
 )
 
@@ -27,7 +28,7 @@ type Environment struct {
 	Root     *structural.Node
 	Written  []byte                       // its spec, see Job.Input
 	Fence    *policy.Policy               // nil without one
-	Invalid  rule.Parts                   // of jobs, that it is wrong about
+	Invalid  part.Set                     // of jobs, that it is wrong about
 	Reported map[structural.Position]bool // where its own mistakes are: merged into jobs, they are not theirs
 }
 
@@ -292,7 +293,7 @@ func (env *Environment) rewrite(image string) string {
 }
 
 // CheckImages holds what rewrites made of a job's images against the schema, since they may end in no image at all.
-func (env *Environment) CheckImages(j *job.Job, s *structural.Schema, invalid rule.Parts) (errs structural.Errors) {
+func (env *Environment) CheckImages(j *job.Job, s *structural.Schema, invalid part.Set) (errs structural.Errors) {
 	if len(env.Spec.Images) == 0 || invalid.Touch("image") || invalid.Touch("images") || invalid.Touch("roles") ||
 		invalid.Touch("groups") || invalid.Touch("sidecars") {
 		return nil

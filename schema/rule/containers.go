@@ -15,6 +15,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/podpatch"
 	"github.com/tegen-dev/tegen/schema/definition"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 	"github.com/tegen-dev/tegen/schema/target"
 )
 
@@ -78,16 +79,16 @@ type patch struct {
 }
 
 // patches are the escape hatches of the workers and of all other roles that have one.
-func (r *Validation) patches() (all []patch) {
-	if !r.Spec.Patched() {
+var patches = part.OfSpec("podTemplate roles groups", func(s *job.Spec) (all []patch) {
+	if !s.Patched() {
 		return nil
 	}
-	for _, name := range append([]string{job.RoleWorker}, r.Spec.OtherRoles()...) {
-		raw := r.Spec.Role(name).PodTemplate
+	for _, name := range append([]string{job.RoleWorker}, s.OtherRoles()...) {
+		raw := s.Role(name).PodTemplate
 		if raw == nil {
 			continue
 		}
-		p := patch{role: name, at: r.Spec.PlaceOf(name) + ".podTemplate", raw: raw}
+		p := patch{role: name, at: s.PlaceOf(name) + ".podTemplate", raw: raw}
 		if name == job.RoleWorker {
 			p.at = "spec.podTemplate"
 		}
@@ -97,7 +98,9 @@ func (r *Validation) patches() (all []patch) {
 		all = append(all, p)
 	}
 	return all
-}
+})
+
+func (r *Validation) patches() []patch { return patches.Of(r.Job) }
 
 // patch is the escape hatch of the workers.
 func (r *Validation) patch() podPatch {
@@ -276,7 +279,7 @@ func (r *Validation) tolerations(section string, tolerations []job.Toleration) {
 	}
 }
 
-var envRules = []Rule{
+var envRules = []oldRule{
 	{(*Validation).environmentSources, "envFrom framework launcher"},
 }
 
@@ -304,7 +307,7 @@ func (r *Validation) twiceFrom(at string, sources []job.EnvFrom) {
 	}
 }
 
-var sidecarRules = []Rule{
+var sidecarRules = []oldRule{
 	{(*Validation).sidecarNames, "framework target sidecars podTemplate"},
 	{(*Validation).sidecarMounts, "sidecars storage resources.tmp"},
 	{(*Validation).sidecarEnvironment, "sidecars"},

@@ -24,7 +24,7 @@ func (r *Validation) managedBy() {
 	}
 }
 
-var controllersRules = []Rule{
+var controllersRules = []oldRule{
 	{(*Validation).podNames, "framework target hashedNames metadata groups coordinator workers.replicas workers.max"},
 	{(*Validation).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
 }
@@ -65,7 +65,7 @@ func (r *Validation) trainJobProcesses() {
 	}
 }
 
-var dlroverRules = []Rule{
+var dlroverRules = []oldRule{
 	{(*Validation).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
 	{(*Validation).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
 	{(*Validation).dlroverPriority, "framework placement.priorityClass podTemplate"},
@@ -200,7 +200,7 @@ func DlroverNames(jobs []Loaded, roots []*structural.Node) (errs structural.Erro
 	return errs
 }
 
-var elasticjobRules = []Rule{
+var elasticjobRules = []oldRule{
 	{(*Validation).elasticJob, "framework target launcher command args rendezvous.backend rendezvous.id podTemplate"},
 	{(*Validation).elasticJobFailure, "framework target failure"},
 }

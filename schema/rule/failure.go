@@ -9,7 +9,7 @@ import (
 	"github.com/tegen-dev/tegen/schema/job"
 )
 
-var failureRules = []Rule{
+var failureRules = []oldRule{
 	{(*Validation).groupFailure, "groups failure"},
 	{(*Validation).failureByRule, "groups failure"},
 	{(*Validation).allInPlace, "groups failure"},

@@ -9,11 +9,11 @@ import (
 )
 
 // featureRules refuse what a target cannot carry, a rule a feature, so that a mistake elsewhere hides none of them.
-func featureRules() []Rule {
-	out := make([]Rule, len(target.Features))
+func featureRules() []oldRule {
+	out := make([]oldRule, len(target.Features))
 	for i, f := range target.Features {
 		check := func(r *Validation) { r.carries(f) }
-		out[i] = Rule{check, "framework target mxnet.mode bytescheduler.mode " + f.DependsOn}
+		out[i] = oldRule{check, "framework target mxnet.mode bytescheduler.mode " + f.DependsOn}
 	}
 	return out
 }
@@ -146,9 +146,9 @@ var releases = []release{
 }
 
 // releaseRules refuse what the cluster's release would lose.
-func releaseRules() (all []Rule) {
+func releaseRules() (all []oldRule) {
 	for _, row := range releases {
-		all = append(all, Rule{func(r *Validation) {
+		all = append(all, oldRule{func(r *Validation) {
 			if minor := r.Spec.Minor(); minor == 0 || minor >= row.minor {
 				return
 			}

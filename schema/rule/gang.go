@@ -14,7 +14,7 @@ import (
 // shortestWait is what a gang needs at least to be placed at all.
 const shortestWait = 10 * time.Second
 
-var gangRules = []Rule{
+var gangRules = []oldRule{
 	{
 		(*Validation).gang,
 		"gang framework launcher target mxnet.mode bytescheduler.mode workers groups",

@@ -24,7 +24,7 @@ func GroupItems(spec *structural.Node) map[int]*structural.Node {
 	return all
 }
 
-var groupRules = []Rule{
+var groupRules = []oldRule{
 	{(*Validation).groupNames, "groups"},
 	{(*Validation).groupPrograms, "groups"},
 	{(*Validation).groupEnvironment, "groups env"},

@@ -10,7 +10,7 @@ import (
 	"github.com/tegen-dev/tegen/schema/job"
 )
 
-var horovodRules = []Rule{
+var horovodRules = []oldRule{
 	{(*Validation).horovodProgram, "framework bytescheduler.mode command args"},
 	{(*Validation).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
 	{
@@ -209,7 +209,7 @@ func SharedPorts(jobs []Loaded, roots []*structural.Node) (errs structural.Error
 	return errs
 }
 
-var mpiRules = []Rule{
+var mpiRules = []oldRule{
 	{(*Validation).mpiLine, "framework mpi command script ssh.server"},
 	{(*Validation).mpiOptions, "framework mpi"},
 	{(*Validation).mpiValues, "framework env ssh.server"},
@@ -270,7 +270,7 @@ func (r *Validation) mpiInterface() {
 	}
 }
 
-var imageSSHRules = []Rule{
+var imageSSHRules = []oldRule{
 	{(*Validation).imageSSH, "framework target ssh mpi"},
 	{(*Validation).imageKeys, "framework target ssh security"},
 	{(*Validation).imageLauncher, "framework target ssh.server mpi gang"},

@@ -13,7 +13,7 @@ import (
 	"github.com/tegen-dev/tegen/schema/job"
 )
 
-var jaxRules = []Rule{
+var jaxRules = []oldRule{
 	{(*Validation).jaxProcesses, "framework workers.processes"},
 	{(*Validation).jaxEnvironment, "framework env podTemplate roles"},
 	{(*Validation).jaxPort, "framework jax resources.gpu resources.gpuResource"},
@@ -57,7 +57,7 @@ func (r *Validation) jaxPort() {
 	}
 }
 
-var launchRules = []Rule{
+var launchRules = []oldRule{
 	{(*Validation).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
 }
 
@@ -172,7 +172,7 @@ func (r *Validation) launchNodes(l *job.Launch) {
 	}
 }
 
-var ownLaunchRules = []Rule{
+var ownLaunchRules = []oldRule{
 	{(*Validation).ownLaunch, "framework target launcher command args workers resources.gpu rendezvous env envFrom"},
 	{(*Validation).launchedAlone, "framework launcher command args workers script"},
 }
@@ -272,7 +272,7 @@ func (r *Validation) launchedAlone() {
 		"set launcher: none, where that is meant", s.Workers.Max, m[1]+m[2], job.LeaveTo(m[1]+m[2]))
 }
 
-var programRules = []Rule{
+var programRules = []oldRule{
 	{
 		(*Validation).launchedTwice,
 		"framework launcher bytescheduler.mode mpi.launch command args workers.replicas workers.max",

@@ -124,7 +124,7 @@ func (r *Validation) bareEnv() {
 	}
 }
 
-var mxnetRules = []Rule{
+var mxnetRules = []oldRule{
 	{(*Validation).mxnet, "framework target mxnet servers workers"},
 	{(*Validation).serverEntrypoint, "servers"},
 	{(*Validation).lostPods, "framework target mxnet.mode bytescheduler.mode failure"},

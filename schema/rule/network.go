@@ -13,7 +13,7 @@ import (
 	"github.com/tegen-dev/tegen/schema/machine"
 )
 
-var fabricRules = []Rule{
+var fabricRules = []oldRule{
 	{(*Validation).tpuTopology, "resources.machine resources.gpu resources.gpuResource placement.nodeSelector workers"},
 	{(*Validation).machineType, "resources.machine resources.gpu resources.gpuResource"},
 	{
@@ -140,7 +140,7 @@ func (r *Validation) tpuTopology() {
 	}
 }
 
-var networkRules = []Rule{
+var networkRules = []oldRule{
 	{(*Validation).policies, "network"},
 	{(*Validation).peers, "network"},
 	{(*Validation).outside, "network script identity"},

@@ -11,7 +11,7 @@ import (
 	"github.com/tegen-dev/tegen/schema/job"
 )
 
-var proxyRules = []Rule{
+var proxyRules = []oldRule{
 	{
 		(*Validation).proxy,
 		"framework target workers.master workers.max launcher command args script rendezvous images.rendezvous " +

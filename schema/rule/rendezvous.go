@@ -11,7 +11,7 @@ import (
 	"github.com/tegen-dev/tegen/schema/job"
 )
 
-var companionRules = []Rule{
+var companionRules = []oldRule{
 	{
 		(*Validation).companion,
 		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.proxy rendezvous.port " +
@@ -136,7 +136,7 @@ func (r *Validation) keepAlive() {
 	}
 }
 
-var rendezvousRules = []Rule{
+var rendezvousRules = []oldRule{
 	{
 		(*Validation).store,
 		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.proxy rendezvous.endpoint " +

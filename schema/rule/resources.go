@@ -60,7 +60,7 @@ func nearestMachine(name string, machines []job.Machine) string {
 	return spelling.Nearest(name, names)
 }
 
-var autoscaleRules = []Rule{
+var autoscaleRules = []oldRule{
 	{(*Validation).autoscale, "workers resources.cpu resources.requests.cpu launcher rendezvous"},
 }
 
@@ -82,7 +82,7 @@ func (r *Validation) autoscale() {
 	}
 }
 
-var resourcesRules = []Rule{
+var resourcesRules = []oldRule{
 	{
 		(*Validation).resources,
 		"resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage",
@@ -188,7 +188,7 @@ func (r *Validation) requestsOf(at string, c *job.Compute) {
 	}
 }
 
-var slicesRules = []Rule{
+var slicesRules = []oldRule{
 	{(*Validation).slices, "workers.slices workers.replicas workers.min workers.max"},
 	{(*Validation).slicesEnvironment, "framework workers.slices env podTemplate roles"},
 	{

@@ -9,25 +9,47 @@ import (
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 	"github.com/tegen-dev/tegen/schema/target"
 )
 
-// Validation is what a rule works with: the job as generators would see it, and its tree for positions.
-type Validation struct {
-	target.Written
-	Bad  map[*structural.Node]bool // values that were refused already
-	Errs structural.Errors
+// Rule is one thing that must hold between fields: a function of the values that it reads.
+type Rule = part.Func[*Problems]
+
+// Problems is where a rule says what is wrong, and what it asks about what was written.
+type Problems struct {
+	*part.Tree
+	root *structural.Node
+	errs structural.Errors
 }
 
-// Rule is one thing that must hold between fields, and the parts of a job that it depends on.
-type Rule struct {
+// Validation is what an old rule works with: the job as generators would see it, and its tree for positions.
+type Validation struct {
+	target.Written
+	p *Problems
+}
+
+// oldRule is one thing that must hold between fields, and the parts of a job that it depends on.
+type oldRule struct {
 	Check     func(*Validation)
 	DependsOn string
 }
 
+func converted(olds ...[]oldRule) (all []Rule) {
+	for _, o := range slices.Concat(olds...) {
+		all = append(all, Rule{
+			Reads: []part.Read{part.New(o.DependsOn, func(*job.Job) any { return nil })},
+			Call: func(p *Problems, j *job.Job) {
+				o.Check(&Validation{target.Written{Job: j, Root: p.root, Row: target.For(&j.Spec)}, p})
+			},
+		})
+	}
+	return all
+}
+
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
-var Rules = slices.Concat([]Rule{
+var Rules = slices.Concat(topologyRules, converted([]oldRule{
 	{(*Validation).target, "framework target"},
 	{(*Validation).names, "metadata createNamespace"},
 	{(*Validation).recreated, "metadata"},
@@ -91,30 +113,48 @@ var Rules = slices.Concat([]Rule{
 	sidecarRules,
 	slicesRules,
 	storageRules,
-	topologyRules,
 	volcanoRules,
 	featureRules(),
 	releaseRules(),
-)
+))
 
-// Validate asks every rule that depends on valid parts only.
-func Validate(j *job.Job, root *structural.Node, invalid Parts) structural.Errors {
-	r := &Validation{Written: target.Written{Job: j, Root: root, Row: target.For(&j.Spec)}}
+// Validate asks every rule that reads no field with a mistake in it.
+func Validate(j *job.Job, root *structural.Node, broken part.Set) (errs structural.Errors) {
 	for _, rule := range Rules {
-		if len(invalid) == 0 || !slices.ContainsFunc(strings.Fields(rule.DependsOn), invalid.Touch) {
-			rule.Check(r)
-		}
+		said, _ := Ask(rule, j, root, broken)
+		errs = append(errs, said...)
 	}
-	return r.Errs
+	return errs
 }
 
-func (r *Validation) fail(path, rule, format string, args ...any) {
-	r.Errs = append(r.Errs, r.Root.Errorf(path, rule, format, args...))
+// Ask is what one rule says, and whether it could be asked.
+func Ask(r Rule, j *job.Job, root *structural.Node, broken part.Set) (structural.Errors, bool) {
+	if r.Touches(broken) {
+		return nil, false
+	}
+	p := &Problems{Tree: part.NewTree(root, broken), root: root}
+	r.Call(p, j)
+	if p.Missed() {
+		return nil, false
+	}
+	return p.errs, true
+}
+
+func (p *Problems) fail(path, rule, format string, args ...any) {
+	p.errs = append(p.errs, p.root.Errorf(path, rule, format, args...))
 }
 
 // failKey reports a mistake in a key of a mapping that takes any.
+func (p *Problems) failKey(mapping, key, rule, format string, args ...any) {
+	p.errs = append(p.errs, p.root.KeyErrorf(mapping, key, rule, format, args...))
+}
+
+func (r *Validation) fail(path, rule, format string, args ...any) {
+	r.p.fail(path, rule, format, args...)
+}
+
 func (r *Validation) failKey(mapping, key, rule, format string, args ...any) {
-	r.Errs = append(r.Errs, r.Root.KeyErrorf(mapping, key, rule, format, args...))
+	r.p.failKey(mapping, key, rule, format, args...)
 }
 
 func (r *Validation) names() {
@@ -322,27 +362,33 @@ func (r *Validation) failure() {
 	}
 }
 
-// Text looks at every string of a job, the escape hatch and annotations included.
-func (r *Validation) Text(n *structural.Node, p *structural.Place) {
-	fail := func(rule, format string, args ...any) {
-		r.Errs = append(r.Errs, n.At.Errorf(p.String(), rule, format, args...))
-	}
-	if n.Kind == yamldoc.String && n.At.Line > 0 && !r.Bad[n] {
-		if strings.IndexByte(n.Text, '<') >= 0 { // or there is none, and the place need not be spelled out
-			if m := job.Placeholders(n.Text, job.IsProgram(p.String())); len(m) > 0 {
-				fail("placeholder", "%s is a placeholder: put the value there", n.Text[m[0][0]:m[0][1]])
+// Texts looks at every string of a job, the escape hatch and annotations included, but not at values that were refused
+// already.
+func Texts(n *structural.Node, refused map[*structural.Node]bool) (errs structural.Errors) {
+	var walk func(*structural.Node, *structural.Place)
+	walk = func(n *structural.Node, p *structural.Place) {
+		fail := func(rule, format string, args ...any) {
+			errs = append(errs, n.At.Errorf(p.String(), rule, format, args...))
+		}
+		if n.Kind == yamldoc.String && n.At.Line > 0 && !refused[n] {
+			if strings.IndexByte(n.Text, '<') >= 0 { // or there is none, and the place need not be spelled out
+				if m := job.Placeholders(n.Text, job.IsProgram(p.String())); len(m) > 0 {
+					fail("placeholder", "%s is a placeholder: put the value there", n.Text[m[0][0]:m[0][1]])
+				}
+			}
+			if strings.ContainsRune(n.Text, 0) {
+				fail("format", "holds a NUL character, which no process can be given")
 			}
 		}
-		if strings.ContainsRune(n.Text, 0) {
-			fail("format", "holds a NUL character, which no process can be given")
+		for _, e := range n.Fields {
+			walk(e.Value, p.Key(e.Key))
+		}
+		for i, item := range n.Items {
+			walk(item, p.At(i))
 		}
 	}
-	for _, e := range n.Fields {
-		r.Text(e.Value, p.Key(e.Key))
-	}
-	for i, item := range n.Items {
-		r.Text(item, p.At(i))
-	}
+	walk(n, nil)
+	return errs
 }
 
 // Loaded is a job as far as it could be loaded. job is nil where nothing could; what was wrong with the parts named in
@@ -350,19 +396,5 @@ func (r *Validation) Text(n *structural.Node, p *structural.Place) {
 type Loaded struct {
 	Job     *job.Job
 	Errs    structural.Errors
-	Invalid Parts
-}
-
-// Parts are fields of a job that no rule should be asked about: metadata, a field of spec, or one a level below it, as
-// workers.min. A part stands for all below it.
-type Parts map[string]bool
-
-// Touch says whether a part, or anything above or below it, is among them.
-func (p Parts) Touch(part string) bool {
-	for known := range p {
-		if known == part || strings.HasPrefix(known, part+".") || strings.HasPrefix(part, known+".") {
-			return true
-		}
-	}
-	return false
+	Invalid part.Set
 }

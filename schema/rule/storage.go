@@ -30,7 +30,7 @@ func (r *Validation) save() {
 	}
 }
 
-var codeRules = []Rule{
+var codeRules = []oldRule{
 	{(*Validation).codePlace, "code storage"},
 	{(*Validation).codeKey, "code"},
 	{(*Validation).codeReach, "code network"},
@@ -150,7 +150,7 @@ func (r *Validation) storeDisk(role string, needs resource.Quantity, what, other
 		otherwise)
 }
 
-var storageRules = []Rule{
+var storageRules = []oldRule{
 	{(*Validation).volumes, "storage workers.replicas"},
 	{(*Validation).claims, "storage metadata"},
 	{(*Validation).datasets, "storage"},

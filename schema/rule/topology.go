@@ -6,83 +6,82 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
 var topologyRules = []Rule{
-	{(*Validation).topologyScheduler, "gang target workers"},
-	{(*Validation).topologyLevel, "gang target"},
-	{(*Validation).topologySlice, "gang target framework bytescheduler.mode mxnet.mode workers"},
-	{(*Validation).topologyKeys, "gang podTemplate roles"},
+	part.Of4(topologyScheduler, part.Gang, part.Topology, part.Target, part.ExclusiveTopology),
+	part.Of5(topologyLevel, part.Gang, part.Target, part.TopologyLevel, part.TopologyLayer, part.Levels),
+	part.Of5(topologySlice, part.Gang, part.Workers, part.Target, part.Components, part.ExclusiveTopology),
+	part.Of2(topologyKeys, part.Gang, patches),
 }
 
 const topologyAt = "spec.gang.topology"
 
 // topologyScheduler refuses a topology that the gang's scheduler, or who makes its PodGroup, has no word for.
-func (r *Validation) topologyScheduler() {
-	t, g := r.Spec.Topology(), r.Spec.Gang
+func topologyScheduler(p *Problems, g *job.Gang, t *job.Topology, target string, exclusive bool) {
 	if t == nil {
 		return
 	}
-	none := func(reason string) { r.fail(topologyAt, "requires", "%s: use %s", reason, g.OtherTopologies()) }
+	none := func(reason string) { p.fail(topologyAt, "requires", "%s: use %s", reason, g.OtherTopologies()) }
 	switch {
-	case g.Scheduler == job.GangNone && r.Spec.Target != job.TargetJobSet:
+	case g.Scheduler == job.GangNone && target != job.TargetJobSet:
 		none("without a gang scheduler pods are placed one by one, wherever there is room; target jobset alone has a " +
 			"controller that keeps them in one domain")
 	case g.Is(job.GangCoscheduling):
 		none("the PodGroup of coscheduling has no topology, and the network plugins beside it weigh single pods of " +
 			"an AppGroup")
-	case g.Is(job.GangVolcano) && r.Spec.Target == job.TargetMPIJob:
+	case g.Is(job.GangVolcano) && target == job.TargetMPIJob:
 		none("the MPI operator makes the PodGroup, and its schedulingPolicy has no topology")
 	}
 	if t.Required() {
 		return
 	}
 	always := func(who string) {
-		r.fail(topologyAt+".mode", "requires", "%s places the workers in one domain or not at all: leave it out, or "+
+		p.fail(topologyAt+".mode", "requires", "%s places the workers in one domain or not at all: leave it out, or "+
 			"use koordinator, kueue, tegen or volcano", who)
 	}
 	switch {
 	case g.Is(job.GangKubernetes):
 		always("Kubernetes itself")
-	case r.Spec.ExclusiveTopology():
+	case exclusive:
 		always("JobSet's controller")
 	case g.Is(job.GangKueue, job.GangKoordinator) && t.Slice > 0:
-		r.fail(topologyAt+".mode", "requires", "%s gives each slice a domain or places none: leave it out, or leave "+
+		p.fail(topologyAt+".mode", "requires", "%s gives each slice a domain or places none: leave it out, or leave "+
 			"out the slice", g.Scheduler)
 	}
 }
 
 // topologyLevel finds the level. Koordinator and Volcano keep levels themselves, under names that no Environment needs
 // to know; all others know labels of nodes.
-func (r *Validation) topologyLevel() {
-	t, g := r.Spec.Topology(), r.Spec.Gang
-	if t == nil {
+func topologyLevel(p *Problems, g *job.Gang, target string, level job.Level, layer string, known []job.Level) {
+	if g == nil || g.Topology == nil {
 		return
 	}
 	const at = topologyAt + ".level"
-	switch level := r.TopologyLevel(); {
-	case level.Label == "" && (!g.Is(job.GangKoordinator, job.GangVolcano) || len(r.Origin.Levels) > 0):
-		r.fail(at, "requires", "%s is no level that is known here: %s", t.Level, r.knownLevels())
-	case g.Is(job.GangKoordinator) && r.TopologyLayer() == "":
-		r.fail(at, "requires", "Koordinator knows levels by the names of layers in its ClusterNetworkTopology, not by "+
+	switch {
+	case level.Label == "" && (!g.Is(job.GangKoordinator, job.GangVolcano) || len(known) > 0):
+		p.fail(at, "requires", "%s is no level that is known here: %s", g.Topology.Level, levelNames(known))
+	case g.Is(job.GangKoordinator) && layer == "":
+		p.fail(at, "requires", "Koordinator knows levels by the names of layers in its ClusterNetworkTopology, not by "+
 			"labels: give the layer's name, or list it in the Environment's topology with this label")
-	case g.Is(job.GangVolcano) && r.Spec.Target == job.TargetTrainJob && level.Tier == nil:
-		r.fail(at, "requires", "Trainer's controller hands Volcano the number of a tier alone, and fails without one: "+
+	case g.Is(job.GangVolcano) && target == job.TargetTrainJob && level.Tier == nil:
+		p.fail(at, "requires", "Trainer's controller hands Volcano the number of a tier alone, and fails without one: "+
 			"list the level in the Environment's topology with its tier")
 	}
 }
 
-// knownLevels lists what a level may be.
-func (r *Validation) knownLevels() string {
+// levelNames lists what a level may be: one of an Environment's, or another.
+func levelNames(known []job.Level) string {
 	var names []string
-	for _, l := range r.Origin.Levels {
+	for _, l := range known {
 		names = append(names, fmt.Sprintf("%s (%s)", l.Name, l.Label))
 	}
 	for _, l := range job.BuiltinLevels {
 		names = append(names, l.Name)
 	}
 	text := "one of " + strings.Join(names, ", ") + ", or the key of a node label such as example.com/rack"
-	if len(r.Origin.Levels) == 0 {
+	if len(known) == 0 {
 		text += "; an Environment lists others in spec.topology"
 	}
 	return text
@@ -93,20 +92,22 @@ func (r *Validation) knownLevels() string {
 var rankedTargets = []string{job.TargetJob, job.TargetPods, job.TargetJobSet, job.TargetTrainJob}
 
 // topologySlice holds the slices against the workers, and against who can place slices.
-func (r *Validation) topologySlice() {
-	t, g, w := r.Spec.Topology(), r.Spec.Gang, &r.Spec.Workers
-	if t == nil || t.Slice == 0 {
+func topologySlice(
+	p *Problems, g *job.Gang, w *job.Workers, target string, components []string, exclusive bool,
+) {
+	if g == nil || g.Topology == nil || g.Topology.Slice == 0 {
 		return
 	}
+	t := g.Topology
 	const at = topologyAt + ".slice"
-	refuse := func(format string, args ...any) { r.fail(at, "requires", format, args...) }
-	switch alone := len(r.Spec.Components()) == 1; {
+	refuse := func(format string, args ...any) { p.fail(at, "requires", format, args...) }
+	switch alone := len(components) == 1; {
 	case g.Is(job.GangKubernetes):
 		refuse("a PodGroup of Kubernetes has one domain for all of its pods: leave it out, or use %s",
 			"kueue, koordinator or tegen")
-	case r.Spec.ExclusiveTopology():
+	case exclusive:
 		refuse("JobSet's controller gives each child Job a domain, and all workers are one: leave it out or use kueue")
-	case g.Is(job.GangVolcano) && r.Spec.Target != job.TargetVCJob:
+	case g.Is(job.GangVolcano) && target != job.TargetVCJob:
 		refuse("Volcano tells slices apart by a label of the pods, which no controller but that of its own Job gives " +
 			"them: use target vcjob, or scheduler kueue, koordinator or tegen")
 	case g.Is(job.GangVolcano) && w.Min < w.Max:
@@ -114,17 +115,17 @@ func (r *Validation) topologySlice() {
 			"or make them equal", w.Min, w.Max)
 	case g.Is(job.GangKoordinator) && !alone:
 		refuse("Koordinator counts the pods of all roles in a domain, the %s among them: leave it out, or use tegen",
-			r.Spec.Components()[0])
-	case g.Is(job.GangTegen) && !slices.Contains(rankedTargets, r.Spec.Target):
+			components[0])
+	case g.Is(job.GangTegen) && !slices.Contains(rankedTargets, target):
 		refuse("tegen-scheduler tells slices apart by the index of an Indexed Job, which pods of target %s lack: "+
-			"leave it out, or use target %s", r.Spec.Target, job.TargetJob)
+			"leave it out, or use target %s", target, job.TargetJob)
 	case g.Is(job.GangKueue) && w.Master:
 		refuse("Kueue counts the slices of the Master and of the other workers apart: leave out workers.master")
 	case w.Replicas%t.Slice != 0:
-		r.fail(at, "order", "%d does not divide spec.workers.replicas %d: every slice must be whole", t.Slice,
+		p.fail(at, "order", "%d does not divide spec.workers.replicas %d: every slice must be whole", t.Slice,
 			w.Replicas)
 	case g.MinAvailable%t.Slice != 0:
-		r.fail(at, "order", "%d does not divide spec.gang.minAvailable %d: every slice must be whole", t.Slice,
+		p.fail(at, "order", "%d does not divide spec.gang.minAvailable %d: every slice must be whole", t.Slice,
 			g.MinAvailable)
 	}
 }
@@ -136,22 +137,22 @@ var topologyAnnotations = []string{
 
 // topologyKeys refuses a second topology in the pods' templates. Without gang.topology they are the author's business,
 // since some of Kueue's say what it cannot.
-func (r *Validation) topologyKeys() {
-	if r.Spec.Topology() == nil {
+func topologyKeys(p *Problems, g *job.Gang, patches []patch) {
+	if g == nil || g.Topology == nil {
 		return
 	}
-	for _, p := range r.patches() {
-		if p.role == job.RoleLauncher && r.Spec.Gang.Is(job.GangKueue) {
+	for _, patch := range patches {
+		if patch.role == job.RoleLauncher && g.Is(job.GangKueue) {
 			continue // Kueue places it by itself, and gang.topology says nothing of it
 		}
-		mapping := p.at + ".metadata.annotations"
-		n := r.Root.Below(strings.Split(mapping, ".")...)
+		mapping := patch.at + ".metadata.annotations"
+		n := p.Node(mapping)
 		if n == nil {
 			continue
 		}
 		for _, e := range n.Fields {
 			if slices.ContainsFunc(topologyAnnotations, func(k string) bool { return strings.HasPrefix(e.Key, k) }) {
-				r.failKey(mapping, e.Key, "reserved", "is set by spec.gang.topology")
+				p.failKey(mapping, e.Key, "reserved", "is set by spec.gang.topology")
 			}
 		}
 	}

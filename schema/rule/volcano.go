@@ -8,7 +8,7 @@ import (
 	"github.com/tegen-dev/tegen/schema/job"
 )
 
-var volcanoRules = []Rule{
+var volcanoRules = []oldRule{
 	{(*Validation).volcanoTasks, "volcano groups"},
 	{(*Validation).volcanoKeys, "volcano security"},
 	{(*Validation).volcanoPartitions, "gang target workers groups launcher"},

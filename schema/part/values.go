@@ -1,0 +1,118 @@
+package part
+
+import (
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/tegen-dev/tegen/schema/job"
+)
+
+// Single fields, and whole sections.
+var (
+	Metadata          = New("metadata", func(j *job.Job) *job.Metadata { return &j.Metadata })
+	Framework         = OfSpec("framework", func(s *job.Spec) string { return s.Framework })
+	Target            = OfSpec("target", func(s *job.Spec) string { return s.Target })
+	Launcher          = OfSpec("launcher", func(s *job.Spec) string { return s.Launcher })
+	KubernetesVersion = OfSpec("kubernetesVersion", func(s *job.Spec) string { return s.KubernetesVersion })
+	Command           = OfSpec("command", func(s *job.Spec) []string { return s.Command })
+	Args              = OfSpec("args", func(s *job.Spec) []string { return s.Args })
+	Env               = OfSpec("env", func(s *job.Spec) []job.Env { return s.Env })
+	EnvFrom           = OfSpec("envFrom", func(s *job.Spec) []job.EnvFrom { return s.EnvFrom })
+	Sidecars          = OfSpec("sidecars", func(s *job.Spec) []job.Sidecar { return s.Sidecars })
+	Metrics           = OfSpec("metrics", func(s *job.Spec) *job.Metrics { return s.Metrics })
+	Script            = OfSpec("script", func(s *job.Spec) *job.Script { return s.Script })
+	Code              = OfSpec("code", func(s *job.Spec) *job.Code { return s.Code })
+	Servers           = OfSpec("servers", func(s *job.Spec) *job.Servers { return &s.Servers })
+	SSH               = OfSpec("ssh", func(s *job.Spec) *job.SSH { return &s.SSH })
+	MXNet             = OfSpec("mxnet", func(s *job.Spec) *job.MXNet { return &s.MXNet })
+	Horovod           = OfSpec("horovod", func(s *job.Spec) *job.Horovod { return &s.Horovod })
+	ByteScheduler     = OfSpec("bytescheduler", func(s *job.Spec) *job.ByteScheduler { return &s.ByteScheduler })
+	DLRover           = OfSpec("dlrover", func(s *job.Spec) *job.DLRover { return &s.DLRover })
+	JAX               = OfSpec("jax", func(s *job.Spec) *job.JAX { return &s.JAX })
+	MPI               = OfSpec("mpi", func(s *job.Spec) *job.MPI { return &s.MPI })
+	Volcano           = OfSpec("volcano", func(s *job.Spec) *job.Volcano { return &s.Volcano })
+	Gang              = OfSpec("gang", func(s *job.Spec) *job.Gang { return s.Gang })
+	Suspend           = OfSpec("suspend", func(s *job.Spec) bool { return s.Suspend })
+	ManagedBy         = OfSpec("managedBy", func(s *job.Spec) string { return s.ManagedBy })
+	Storage           = OfSpec("storage", func(s *job.Spec) []job.Storage { return s.Storage })
+	Checkpoint        = OfSpec("checkpoint", func(s *job.Spec) *job.Checkpoint { return s.Checkpoint })
+	Identity          = OfSpec("identity", func(s *job.Spec) *job.Identity { return s.Identity })
+	Placement         = OfSpec("placement", func(s *job.Spec) *job.Placement { return &s.Placement })
+	Network           = OfSpec("network", func(s *job.Spec) *job.Network { return &s.Network })
+	Security          = OfSpec("security", func(s *job.Spec) *job.Security { return &s.Security })
+	Failure           = OfSpec("failure", func(s *job.Spec) *job.Failure { return &s.Failure })
+	Success           = OfSpec("success", func(s *job.Spec) *job.Success { return s.Success })
+	Coordinator       = OfSpec("coordinator", func(s *job.Spec) *job.Coordinator { return s.Coordinator })
+	GracePeriod       = OfSpec("gracePeriod", func(s *job.Spec) metav1.Duration { return s.GracePeriod })
+	GitOps            = OfSpec("gitops", func(s *job.Spec) bool { return s.GitOps })
+	HashedNames       = OfSpec("hashedNames", func(s *job.Spec) bool { return s.HashedNames })
+	CreateNamespace   = OfSpec("createNamespace", func(s *job.Spec) bool { return s.CreateNamespace })
+	Groups            = OfSpec("groups", func(s *job.Spec) []job.Group { return s.Groups })
+	Workload          = OfSpec("workload", func(s *job.Spec) *job.Workload { return &s.Workload })
+	PodTemplate       = OfSpec("podTemplate", func(s *job.Spec) json.RawMessage { return s.PodTemplate })
+	Workers           = OfSpec("workers", func(s *job.Spec) *job.Workers { return &s.Workers })
+	Resources         = OfSpec("resources", func(s *job.Spec) *job.Resources { return &s.Resources })
+	Rendezvous        = OfSpec("rendezvous", func(s *job.Spec) *job.Rendezvous { return &s.Rendezvous })
+)
+
+// Count is how many workers there are, and may be.
+type Count struct{ Replicas, Min, Max int32 }
+
+// Parts of sections, for rules that hold whatever else is wrong in there.
+var (
+	Counts = OfSpec("workers.replicas workers.min workers.max", func(s *job.Spec) Count {
+		return Count{s.Workers.Replicas, s.Workers.Min, s.Workers.Max}
+	})
+	MaxWorkers = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
+	Master     = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
+
+	Backend          = OfSpec("rendezvous.backend", func(s *job.Spec) string { return s.Rendezvous.Backend })
+	Store            = OfSpec("rendezvous.store", func(s *job.Spec) string { return s.Rendezvous.Store })
+	Proxy            = OfSpec("rendezvous.proxy", func(s *job.Spec) bool { return s.Rendezvous.Proxy })
+	RendezvousImage  = OfSpec("images.rendezvous", func(s *job.Spec) string { return s.Images.Rendezvous })
+	RendezvousPort   = OfSpec("rendezvous.port", func(s *job.Spec) int32 { return s.Rendezvous.Port })
+	RendezvousConf   = OfSpec("rendezvous.conf", func(s *job.Spec) map[string]string { return s.Rendezvous.Conf })
+	Companion        = OfSpec("rendezvous.companion", func(s *job.Spec) *job.Companion { return &s.Rendezvous.Companion })
+	Etcd             = OfSpec("rendezvous.etcd", func(s *job.Spec) *job.Etcd { return &s.Rendezvous.Etcd })
+	ByteSchedulerMod = OfSpec("bytescheduler.mode", func(s *job.Spec) string { return s.ByteScheduler.Mode })
+)
+
+// Questions that are answered by several fields.
+var (
+	Torchrun          = OfSpec("framework launcher", (*job.Spec).Torchrun)
+	Unlaunched        = OfSpec("framework launcher", (*job.Spec).Unlaunched)
+	WithoutRendezvous = OfSpec("workers.master framework launcher", (*job.Spec).WithoutRendezvous)
+	Horovodrun        = OfSpec("framework bytescheduler.mode", (*job.Spec).Horovodrun)
+	HostLaunched      = OfSpec("framework bytescheduler.mode", (*job.Spec).HostLaunched)
+	ParameterServers  = OfSpec("framework mxnet.mode bytescheduler.mode", (*job.Spec).ParameterServers)
+	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
+	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)
+	LaunchedBy        = OfSpec("framework launcher bytescheduler.mode mpi.launch command args", (*job.Spec).LaunchedBy)
+	Components        = OfSpec("framework target mxnet.mode bytescheduler.mode groups", (*job.Spec).Components)
+	MakesPodGroup     = OfSpec("gang target", (*job.Spec).MakesPodGroup)
+	NamesGang         = OfSpec("gang target", (*job.Spec).NamesGang)
+	CountsTasks       = OfSpec("gang target workers.min groups", (*job.Spec).CountsTasks)
+	GangIDs           = New("gang target framework mxnet.mode bytescheduler.mode metadata groups",
+		func(j *job.Job) []string {
+			if !j.Spec.Gang.Active() {
+				return nil
+			}
+			return j.GangIDs()
+		})
+	Topology      = OfSpec("gang", (*job.Spec).Topology)
+	Levels        = New("gang", func(j *job.Job) []job.Level { return j.Origin.Levels }) // of the Environment
+	TopologyLevel = New("gang", func(j *job.Job) (l job.Level) {
+		if j.Spec.Topology() != nil {
+			l = j.TopologyLevel()
+		}
+		return l
+	})
+	TopologyLayer = New("gang", func(j *job.Job) string {
+		if j.Spec.Topology() == nil {
+			return ""
+		}
+		return j.TopologyLayer()
+	})
+	ExclusiveTopology = OfSpec("gang target", (*job.Spec).ExclusiveTopology)
+)

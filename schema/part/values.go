@@ -67,15 +67,27 @@ var (
 	MaxWorkers = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
 	Master     = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
 
-	Backend          = OfSpec("rendezvous.backend", func(s *job.Spec) string { return s.Rendezvous.Backend })
-	Store            = OfSpec("rendezvous.store", func(s *job.Spec) string { return s.Rendezvous.Store })
-	Proxy            = OfSpec("rendezvous.proxy", func(s *job.Spec) bool { return s.Rendezvous.Proxy })
-	RendezvousImage  = OfSpec("images.rendezvous", func(s *job.Spec) string { return s.Images.Rendezvous })
-	RendezvousPort   = OfSpec("rendezvous.port", func(s *job.Spec) int32 { return s.Rendezvous.Port })
-	RendezvousConf   = OfSpec("rendezvous.conf", func(s *job.Spec) map[string]string { return s.Rendezvous.Conf })
-	Companion        = OfSpec("rendezvous.companion", func(s *job.Spec) *job.Companion { return &s.Rendezvous.Companion })
-	Etcd             = OfSpec("rendezvous.etcd", func(s *job.Spec) *job.Etcd { return &s.Rendezvous.Etcd })
-	ByteSchedulerMod = OfSpec("bytescheduler.mode", func(s *job.Spec) string { return s.ByteScheduler.Mode })
+	Scheduler     = OfSpec("placement.scheduler", func(s *job.Spec) string { return s.Placement.Scheduler })
+	PriorityClass = OfSpec("placement.priorityClass", func(s *job.Spec) string { return s.Placement.PriorityClass })
+
+	WorkloadAnnotations = OfSpec("workload.annotations", func(s *job.Spec) map[string]string {
+		return s.Workload.Annotations
+	})
+
+	Backend         = OfSpec("rendezvous.backend", func(s *job.Spec) string { return s.Rendezvous.Backend })
+	Store           = OfSpec("rendezvous.store", func(s *job.Spec) string { return s.Rendezvous.Store })
+	Proxy           = OfSpec("rendezvous.proxy", func(s *job.Spec) bool { return s.Rendezvous.Proxy })
+	RendezvousImage = OfSpec("images.rendezvous", func(s *job.Spec) string { return s.Images.Rendezvous })
+	EtcdImage       = OfSpec("images.etcd", func(s *job.Spec) string { return s.Images.Etcd })
+	EtcdV2Image     = OfSpec("images.etcdV2", func(s *job.Spec) string { return s.Images.EtcdV2 })
+	Endpoint        = OfSpec("rendezvous.endpoint", func(s *job.Spec) string { return s.Rendezvous.Endpoint })
+	LastCall        = OfSpec("rendezvous.lastCall", func(s *job.Spec) metav1.Duration { return s.Rendezvous.LastCall })
+	JoinTimeout     = OfSpec("rendezvous.joinTimeout", func(s *job.Spec) metav1.Duration { return s.Rendezvous.JoinTimeout })
+	AskedCompanion  = New("rendezvous.companion", func(j *job.Job) bool { return j.Origin.Asked.Companion }) // by the author
+	RendezvousPort  = OfSpec("rendezvous.port", func(s *job.Spec) int32 { return s.Rendezvous.Port })
+	RendezvousConf  = OfSpec("rendezvous.conf", func(s *job.Spec) map[string]string { return s.Rendezvous.Conf })
+	Companion       = OfSpec("rendezvous.companion", func(s *job.Spec) *job.Companion { return &s.Rendezvous.Companion })
+	Etcd            = OfSpec("rendezvous.etcd", func(s *job.Spec) *job.Etcd { return &s.Rendezvous.Etcd })
 )
 
 // Questions that are answered by several fields.

@@ -268,7 +268,7 @@ func (r *Validation) launchedAlone() {
 	if m == nil || !job.StartsHosts(m[1]+m[2]) {
 		return
 	}
-	r.fail(s.WordPath(at), "requires", "each of %d workers would start %s, which knows nothing of the others: %s; or "+
+	r.fail(job.WordPath(s.Command, at), "requires", "each of %d workers would start %s, which knows nothing of the others: %s; or "+
 		"set launcher: none, where that is meant", s.Workers.Max, m[1]+m[2], job.LeaveTo(m[1]+m[2]))
 }
 
@@ -317,7 +317,7 @@ func (r *Validation) launchedTwice() {
 	case s.Framework == job.FrameworkHorovod && job.LauncherWord().MatchString(name) && job.OwnersOf[name] == "":
 		remedy += ", or leave out framework: horovod, and " + name + " starts them"
 	}
-	r.fail(s.WordPath(at), "requires", "%s starts processes itself, and tegen puts %s before it: %s", name, by, remedy)
+	r.fail(job.WordPath(s.Command, at), "requires", "%s starts processes itself, and tegen puts %s before it: %s", name, by, remedy)
 }
 
 // runnable refuses what cannot be started: a script that no interpreter is named for, a line in place of words, or a
@@ -327,7 +327,7 @@ func (r *Validation) runnable() {
 	all := slices.Concat(s.Command, s.Args)
 	for i := range max(0, len(all)-1) {
 		if path.Base(all[i]) == names.Rendezvous && all[i+1] == "run" {
-			r.fail(s.WordPath(i), "requires", "\"%s run\" was removed: start torchrun, and set rendezvous: "+
+			r.fail(job.WordPath(s.Command, i), "requires", "\"%s run\" was removed: start torchrun, and set rendezvous: "+
 				"{backend: c10d, store: etcd, proxy: true}", names.Rendezvous)
 			return
 		}

@@ -49,7 +49,7 @@ func converted(olds ...[]oldRule) (all []Rule) {
 
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
-var Rules = slices.Concat(topologyRules, converted([]oldRule{
+var Rules = slices.Concat(gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
 	{(*Validation).target, "framework target"},
 	{(*Validation).names, "metadata createNamespace"},
 	{(*Validation).recreated, "metadata"},
@@ -91,13 +91,11 @@ var Rules = slices.Concat(topologyRules, converted([]oldRule{
 	},
 	{(*Validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 },
-	companionRules,
 	controllersRules,
 	dlroverRules,
 	elasticjobRules,
 	envRules,
 	fabricRules,
-	gangRules,
 	groupRules, failureRules,
 	autoscaleRules,
 	codeRules,
@@ -107,8 +105,7 @@ var Rules = slices.Concat(topologyRules, converted([]oldRule{
 	mpiRules, imageSSHRules,
 	mxnetRules,
 	networkRules,
-	programRules, proxyRules,
-	rendezvousRules,
+	programRules,
 	resourcesRules,
 	sidecarRules,
 	slicesRules,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
 // Expires returns how long after their end the workers' object, and Jobs that fetch datasets, delete themselves, as
@@ -247,3 +248,6 @@ type Written struct {
 
 // IsSet reports whether somebody wrote a field, the author or an Environment.
 func (w *Written) IsSet(dotted string) bool { return w.Root.IsSet(dotted) }
+
+// Row is the job's row of the table, for rules; nil where the framework has no such target.
+var Row = part.OfSpec("framework target mxnet.mode bytescheduler.mode", For)

@@ -113,9 +113,9 @@ func (r *Validation) patch() podPatch {
 }
 
 // patchedContainers are the escape hatches' containers that are the training pods' own, by their paths.
-func (r *Validation) patchedContainers() map[string]patchedContainer {
+func patchedContainers(patches []patch) map[string]patchedContainer {
 	all := map[string]patchedContainer{}
-	for _, p := range r.patches() {
+	for _, p := range patches {
 		for i, c := range p.Spec.Containers {
 			if c.Name == p.role && job.Trains(p.role) {
 				all[fmt.Sprintf("%s.spec.containers[%d]", p.at, i)] = c
@@ -125,10 +125,15 @@ func (r *Validation) patchedContainers() map[string]patchedContainer {
 	return all
 }
 
-// patchedEnv are the names of the variables that the escape hatches give training pods, by their paths.
-func (r *Validation) patchedEnv() map[string]string {
+func (r *Validation) patchedContainers() map[string]patchedContainer {
+	return patchedContainers(r.patches())
+}
+func (r *Validation) patchedEnv() map[string]string { return patchedEnv(r.patches()) }
+
+// patchedEnv are the names of their variables, by their paths.
+func patchedEnv(patches []patch) map[string]string {
 	all := map[string]string{}
-	for at, c := range r.patchedContainers() {
+	for at, c := range patchedContainers(patches) {
 		for i, e := range c.Env {
 			all[fmt.Sprintf("%s.env[%d]", at, i)] = e.Name
 		}

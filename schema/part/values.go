@@ -72,6 +72,11 @@ var (
 
 	GPU         = OfSpec("resources.gpu", func(s *job.Spec) int64 { return s.Resources.GPU })
 	GPUResource = OfSpec("resources.gpuResource", func(s *job.Spec) string { return s.Resources.GPUResource })
+	AskedGPU    = New("resources.gpu", func(j *job.Job) int64 { return j.Origin.Asked.GPU }) // by the author
+	MachineType = OfSpec("resources.machine", func(s *job.Spec) string { return s.Resources.Machine })
+	Machine     = New("resources.machine", func(j *job.Job) *job.Machine { return j.Origin.Machine }) // nil if unknown
+
+	RunAsUser = OfSpec("security.runAsUser", func(s *job.Spec) job.ID { return s.Security.RunAsUser })
 
 	FatalExitCodes = OfSpec("failure.fatalExitCodes", func(s *job.Spec) []int32 { return s.Failure.FatalExitCodes })
 

@@ -19,7 +19,7 @@ var controllersRules = []Rule{
 	part.Of2(dlroverSettings, dlrover, part.DLRover),
 	part.Of3(dlroverWorkers, dlrover, part.DLRover, part.Counts),
 	part.Of3(dlroverMetadata, dlrover, part.Metadata, part.WorkloadAnnotations),
-	part.Of3(dlroverAmounts, dlrover, cpu, memory),
+	part.Of3(dlroverAmounts, dlrover, workerCPU, workerMemory),
 	part.Of2(dlroverEnvironment, dlrover, variables),
 	part.Of2(dlroverPods, dlrover, workerPatch),
 	part.Of3(dlroverPriority, dlrover, part.PriorityClass, workerPatch),
@@ -31,8 +31,8 @@ var controllersRules = []Rule{
 }
 
 var (
-	cpu           = part.OfSpec("resources.cpu", func(s *job.Spec) job.Amount { return s.Resources.CPU })
-	memory        = part.OfSpec("resources.memory", func(s *job.Spec) job.Amount { return s.Resources.Memory })
+	workerCPU     = part.OfSpec("resources.cpu", func(s *job.Spec) job.Amount { return s.Resources.CPU })
+	workerMemory  = part.OfSpec("resources.memory", func(s *job.Spec) job.Amount { return s.Resources.Memory })
 	runID         = part.OfSpec("rendezvous.id", func(s *job.Spec) string { return s.Rendezvous.ID })
 	dlrover       = part.OfSpec("framework", func(s *job.Spec) bool { return s.Framework == job.FrameworkDLRover })
 	dlroverLaunch = part.OfSpec("framework command args", func(s *job.Spec) *job.Launch {

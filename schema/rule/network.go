@@ -27,9 +27,11 @@ var networkRules = []Rule{
 }
 
 var (
-	cards         = part.OfSpec("resources.devices", func(s *job.Spec) []string { return s.Resources.Cards() })
-	tpu           = part.OfSpec("resources.gpu resources.gpuResource", (*job.Spec).TPU)
-	nodeSelector  = part.OfSpec("placement.nodeSelector", func(s *job.Spec) map[string]string { return s.Placement.NodeSelector })
+	cards        = part.OfSpec("resources.devices", func(s *job.Spec) []string { return s.Resources.Cards() })
+	tpu          = part.OfSpec("resources.gpu resources.gpuResource", (*job.Spec).TPU)
+	nodeSelector = part.OfSpec("placement.nodeSelector", func(s *job.Spec) map[string]string {
+		return s.Placement.NodeSelector
+	})
 	networkFabric = part.New("network.fabric resources.machine resources.devices", (*job.Job).Fabric)
 	deviceAmounts = part.OfSpec("resources.devices", func(s *job.Spec) map[string]resource.Quantity {
 		return s.Resources.Devices

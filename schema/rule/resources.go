@@ -19,12 +19,10 @@ var resourcesRules = []Rule{
 	part.Of3(claimedDevices, deviceClass, part.GPU, part.AskedGPU),
 	part.Of2(groupDevices, deviceClass, part.Groups),
 	part.Of4(autoscale, autoscaler, part.Counts, part.WithoutRendezvous, requestsCPU),
-	part.Of3(sharedMemory, shm, memoryLimit, part.Storage),
-	part.Of3(localDisk, tmp, diskLimit, part.Storage),
+	part.Of3(sharedMemory, sharedSize, memoryLimit, part.Storage),
+	part.Of3(localDisk, tmpSize, diskLimit, part.Storage),
 	part.Of4(accelerators, part.GPU, part.GPUResource, part.MachineType, part.Machine),
-	part.Of1(requests, workerCompute),
-	part.Of1(requests, roleCompute),
-	part.Of1(requests, sidecarCompute),
+	part.Of1(requests, computes),
 	part.Of2(wholeSlices, workerSlices, part.Counts),
 	part.Of3(slicesEnvironment, workerSlices, ranksBySlice, variables),
 	part.Of3(slicesProgram, ranksBySlice, part.Command, part.Script),
@@ -32,11 +30,13 @@ var resourcesRules = []Rule{
 }
 
 var (
-	deviceClass  = part.OfSpec("resources.deviceClass", func(s *job.Spec) string { return s.Resources.DeviceClass })
-	selectors    = part.OfSpec("resources.deviceSelectors", func(s *job.Spec) []string { return s.Resources.DeviceSelectors })
+	deviceClass = part.OfSpec("resources.deviceClass", func(s *job.Spec) string { return s.Resources.DeviceClass })
+	selectors   = part.OfSpec("resources.deviceSelectors", func(s *job.Spec) []string {
+		return s.Resources.DeviceSelectors
+	})
 	autoscaler   = part.OfSpec("workers.autoscale", func(s *job.Spec) *job.Autoscale { return s.Workers.Autoscale })
-	shm          = part.OfSpec("resources.shm", func(s *job.Spec) job.Amount { return s.Resources.Shm })
-	tmp          = part.OfSpec("resources.tmp", func(s *job.Spec) job.Amount { return s.Resources.Tmp })
+	sharedSize   = part.OfSpec("resources.shm", func(s *job.Spec) job.Amount { return s.Resources.Shm })
+	tmpSize      = part.OfSpec("resources.tmp", func(s *job.Spec) job.Amount { return s.Resources.Tmp })
 	workerSlices = part.OfSpec("workers.slices", func(s *job.Spec) int32 { return s.Workers.Slices })
 	ranksBySlice = part.OfSpec("framework workers.slices resources.gpu resources.gpuResource", (*job.Spec).RanksBySlice)
 	requestsCPU  = part.OfSpec("resources.cpu resources.requests.cpu", func(s *job.Spec) bool {
@@ -48,28 +48,18 @@ var (
 		func(s *job.Spec) *resource.Quantity { return s.Resources.DiskLimit() })
 )
 
-// What containers ask for and are limited to, by the paths of these settings.
-var (
-	workerCompute = part.OfSpec(
-		"resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits",
-		func(s *job.Spec) map[string]job.Compute {
-			return map[string]job.Compute{"spec.resources": s.Resources.Compute}
-		})
-	roleCompute = part.OfSpec("roles groups", func(s *job.Spec) map[string]job.Compute {
-		all := map[string]job.Compute{}
-		for _, name := range s.OtherRoles() {
-			all[s.PlaceOf(name)+".resources"] = s.Role(name).Resources
-		}
-		return all
-	})
-	sidecarCompute = part.OfSpec("sidecars", func(s *job.Spec) map[string]job.Compute {
-		all := map[string]job.Compute{}
-		for i := range s.Sidecars {
-			all[fmt.Sprintf("spec.sidecars[%d].resources", i)] = s.Sidecars[i].Resources
-		}
-		return all
-	})
-)
+// computes is what containers request and are limited to, by the paths of these settings.
+var computes = part.OfSpec("resources.cpu resources.memory resources.ephemeralStorage resources.requests "+
+	"resources.limits roles groups sidecars", func(s *job.Spec) map[string]job.Compute {
+	all := map[string]job.Compute{"spec.resources": s.Resources.Compute}
+	for _, name := range s.OtherRoles() {
+		all[s.PlaceOf(name)+".resources"] = s.Role(name).Resources
+	}
+	for i := range s.Sidecars {
+		all[fmt.Sprintf("spec.sidecars[%d].resources", i)] = s.Sidecars[i].Resources
+	}
+	return all
+})
 
 // deviceSelectors refuses selectors that no API server takes, or that have no class to select from.
 func deviceSelectors(p *Problems, class string, selectors []string) {
@@ -145,8 +135,8 @@ func sharedMemory(p *Problems, shm job.Amount, limit *resource.Quantity, storage
 	}
 	used := shm.DeepCopy()
 	if used.Cmp(*limit) > 0 {
-		p.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against: lower it, or raise memory",
-			&used, limit)
+		p.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against: lower it, or raise "+
+			"memory", &used, limit)
 	}
 	for i := range storage {
 		e := storage[i].EmptyDir
@@ -173,7 +163,8 @@ func localDisk(p *Problems, tmp job.Amount, limit *resource.Quantity, storage []
 		e := storage[i].EmptyDir
 		if e != nil && e.Size != nil && e.Medium == "" && e.Size.Cmp(*limit) > 0 {
 			p.fail(fmt.Sprintf("spec.storage[%d].emptyDir.size", i), "order", "%s is above "+
-				"spec.resources.ephemeralStorage %s, at which the pod is evicted: lower it, or raise that", e.Size, limit)
+				"spec.resources.ephemeralStorage %s, at which the pod is evicted: lower it, or raise that", e.Size,
+				limit)
 		}
 	}
 }

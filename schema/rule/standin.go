@@ -1,3 +1,5 @@
+// Stand-ins for values of the same names in containers.go: delete this file once the rules of that file are converted.
+
 package rule
 
 import (

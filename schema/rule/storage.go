@@ -18,8 +18,7 @@ var storageRules = []Rule{
 	part.Of1(volumes, part.Storage),
 	part.Of1(lifetimes, part.Storage),
 	part.Of2(oneNode, part.Storage, part.Replicas),
-	part.Of1(efs, part.Storage),
-	part.Of1(fsx, part.Storage),
+	part.Of1(provisioned, part.Storage),
 	part.Of2(claims, part.Storage, claimNames),
 	part.Of1(datasets, part.Storage),
 	part.Of2(stores, part.Storage, part.Identity),
@@ -30,8 +29,7 @@ var storageRules = []Rule{
 	part.Of1(codeKey, part.Code),
 	part.Of2(codeReach, part.Code, part.Network),
 	part.Of2(storeVolumes, part.Companion, part.Etcd),
-	part.Of1(storeDisk, diskOfEtcd),
-	part.Of1(storeDisk, diskOfCompanion),
+	part.Of1(storeDisk, filledDisk),
 }
 
 var (
@@ -45,13 +43,10 @@ var (
 )
 
 // timeToSave checks that a checkpoint has the time that it takes.
-func timeToSave(p *Problems, c *job.Checkpoint, gracePeriod metav1.Duration) {
-	if c == nil || c.Save == nil {
-		return
-	}
-	if takes, grace := c.Save.Takes.Duration, gracePeriod.Duration; grace < takes {
+func timeToSave(p *Problems, c *job.Checkpoint, grace metav1.Duration) {
+	if c != nil && c.Save != nil && grace.Duration < c.Save.Takes.Duration {
 		p.fail("spec.checkpoint.save.takes", "order", "the kubelet kills a pod after gracePeriod, %s, and the "+
-			"checkpoint takes %s: leave gracePeriod out, or make it longer", grace, takes)
+			"checkpoint takes %s: leave gracePeriod out, or make it longer", grace.Duration, c.Save.Takes.Duration)
 	}
 }
 
@@ -149,8 +144,7 @@ func storeVolumes(p *Problems, companion *job.Companion, etcd *job.Etcd) {
 	}
 }
 
-// disk is the local disk of a store's pod: what the pod needs and for what, and its limit. It is nil if the pod has no
-// store on its disk.
+// disk is the local disk of a store's pod: what the pod needs and for what, and its limit, nil if there is none.
 type disk struct {
 	role            string
 	needs           resource.Quantity
@@ -158,32 +152,25 @@ type disk struct {
 	what, otherwise string
 }
 
-var (
-	diskOfEtcd = part.OfSpec("rendezvous.store rendezvous.etcd roles.etcd", func(s *job.Spec) *disk {
-		if s.Rendezvous.Store != job.StoreEtcd || s.Rendezvous.Etcd.Storage != nil {
-			return nil
-		}
-		return &disk{
-			job.RoleEtcd, s.EtcdDisk(), s.Roles.Etcd.Resources.DiskLimit(),
-			"spec.rendezvous.etcd.quota for its database, and " + job.Printed + " for its log", "lower the quota",
-		}
-	})
-	diskOfCompanion = part.OfSpec("rendezvous.store rendezvous.backend rendezvous.companion roles.companion",
-		func(s *job.Spec) *disk {
-			if !s.StoresInCompanion() {
-				return nil
-			}
-			return &disk{
-				job.RoleCompanion, s.CompanionDisk(), s.Roles.Companion.Resources.DiskLimit(),
-				"its store, two files of up to its memory, and at least 1Gi with its log and what it prints",
-				"set spec.rendezvous.companion.storage",
-			}
-		})
-)
+// filledDisk is the disk that the job's store fills.
+var filledDisk = part.OfSpec("rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles.etcd "+
+	"roles.companion", func(s *job.Spec) (d disk) {
+	switch {
+	case s.Rendezvous.Store == job.StoreEtcd && s.Rendezvous.Etcd.Storage == nil:
+		d = disk{role: job.RoleEtcd, needs: s.EtcdDisk(), limit: s.Roles.Etcd.Resources.DiskLimit()}
+		d.what = "spec.rendezvous.etcd.quota for its database, and " + job.Printed + " for its log"
+		d.otherwise = "lower the quota"
+	case s.StoresInCompanion():
+		d = disk{role: job.RoleCompanion, needs: s.CompanionDisk(), limit: s.Roles.Companion.Resources.DiskLimit()}
+		d.what = "its store, two files of up to its memory, and at least 1Gi with its log and what it prints"
+		d.otherwise = "set spec.rendezvous.companion.storage"
+	}
+	return d
+})
 
 // storeDisk refuses less local disk than a store fills: its pod would be evicted, and the run of all with it.
-func storeDisk(p *Problems, d *disk) {
-	if d == nil || d.limit == nil || d.limit.Cmp(d.needs) >= 0 {
+func storeDisk(p *Problems, d disk) {
+	if d.limit == nil || d.limit.Cmp(d.needs) >= 0 {
 		return
 	}
 	at := "spec.roles." + d.role + ".resources."
@@ -231,8 +218,8 @@ func claims(p *Problems, storage []job.Storage, names []string) {
 	}
 }
 
-// lifetimes refuses onDelete of volumes whose lifetime is not the job's to choose. It reads the author's own sources: an
-// environment may have another source for a volume.
+// lifetimes refuses onDelete of volumes whose lifetime is not the job's to choose. It reads the sources that the author
+// wrote: an environment may have another one for a volume.
 func lifetimes(p *Problems, storage []job.Storage) {
 	for i := range storage {
 		switch at := fmt.Sprintf("spec.storage[%d]", i); {
@@ -256,33 +243,27 @@ func oneNode(p *Problems, storage []job.Storage, replicas int32) {
 	}
 }
 
-// efs refuses what the driver of Amazon EFS chooses or rejects when it makes an access point.
-func efs(p *Problems, storage []job.Storage) {
+// provisioned refuses settings of Amazon's file systems that their drivers choose or reject.
+func provisioned(p *Problems, storage []job.Storage) {
 	for i := range storage {
-		e := storage[i].EFS
-		if e == nil || e.Provision == nil {
-			continue
+		at, e, f := fmt.Sprintf("spec.storage[%d]", i), storage[i].EFS, storage[i].FSx
+		if e != nil && e.Provision != nil {
+			if e.AccessPoint+e.Path+e.Volume != "" {
+				p.fail(at+".efs.provision", "one-of",
+					"the driver makes the access point and the volume: leave out accessPoint, path and volume")
+			}
+			if n := e.Provision; n.GIDRangeStart > n.GIDRangeEnd || (n.GIDRangeStart == 0) != (n.GIDRangeEnd == 0) {
+				p.fail(at+".efs.provision.gidRangeEnd", "order",
+					"gidRangeStart and gidRangeEnd belong together, the start not above the end")
+			}
 		}
-		at := fmt.Sprintf("spec.storage[%d].efs.provision", i)
-		if e.AccessPoint != "" || e.Path != "" || e.Volume != "" {
-			p.fail(at, "one-of", "the driver makes the access point and the volume: leave out accessPoint, path and volume")
-		}
-		if start, end := e.Provision.GIDRangeStart, e.Provision.GIDRangeEnd; start > end || (start == 0) != (end == 0) {
-			p.fail(at+".gidRangeEnd", "order", "gidRangeStart and gidRangeEnd belong together, the start not above the end")
-		}
-	}
-}
-
-// fsx needs either a file system of Amazon FSx, or to make one.
-func fsx(p *Problems, storage []job.Storage) {
-	for i := range storage {
-		f, at := storage[i].FSx, fmt.Sprintf("spec.storage[%d].fsx", i)
 		switch {
 		case f == nil:
 		case f.Provision == nil && (f.FileSystem == "" || f.DNSName == "" || f.MountName == ""):
-			p.fail(at, "requires", "needs fileSystem, dnsName and mountName of a file system, or provision for a new one")
+			p.fail(at+".fsx", "requires",
+				"needs fileSystem, dnsName and mountName of a file system, or provision for a new one")
 		case f.Provision != nil && f.FileSystem+f.DNSName+f.MountName+f.Volume != "":
-			p.fail(at+".provision", "one-of",
+			p.fail(at+".fsx.provision", "one-of",
 				"the driver makes the file system: leave out fileSystem, dnsName, mountName and volume")
 		}
 	}

@@ -101,6 +101,7 @@ var (
 	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)
 	LaunchedBy        = OfSpec("framework launcher bytescheduler.mode mpi.launch command args", (*job.Spec).LaunchedBy)
+	Container         = OfSpec("framework target", (*job.Spec).Container)
 	Components        = OfSpec("framework target mxnet.mode bytescheduler.mode groups", (*job.Spec).Components)
 	MakesPodGroup     = OfSpec("gang target", (*job.Spec).MakesPodGroup)
 	NamesGang         = OfSpec("gang target", (*job.Spec).NamesGang)

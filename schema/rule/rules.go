@@ -49,7 +49,7 @@ func converted(olds ...[]oldRule) (all []Rule) {
 
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
-var Rules = slices.Concat(gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
+var Rules = slices.Concat(containerRules, gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
 	{(*Validation).target, "framework target"},
 	{(*Validation).names, "metadata createNamespace"},
 	{(*Validation).recreated, "metadata"},
@@ -71,17 +71,9 @@ var Rules = slices.Concat(gangRules, proxyRules, companionRules, rendezvousRules
 		"workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles",
 	},
 	{(*Validation).storeVolumes, "rendezvous.companion rendezvous.etcd"},
-	{(*Validation).nodes, "placement roles groups"},
 	{(*Validation).spot, "placement"},
 	{(*Validation).managedBy, "managedBy target gang"},
-	{
-		(*Validation).roles,
-		"roles framework target mxnet.mode bytescheduler.mode mpi.launch rendezvous.store storage ssh workers",
-	},
 	{(*Validation).failure, "failure framework target launcher"},
-	{(*Validation).podTemplate, "podTemplate roles sidecars target"},
-	{(*Validation).containerNames, "framework target podTemplate roles"},
-	{(*Validation).podFields, "framework target podTemplate roles"},
 	{(*Validation).bytePS, "framework bytescheduler ssh horovod workers env gang"},
 	{(*Validation).bytePSProgram, "framework bytescheduler.mode command args servers"},
 	{(*Validation).bareEnv, "framework target env podTemplate roles gang"},
@@ -94,7 +86,6 @@ var Rules = slices.Concat(gangRules, proxyRules, companionRules, rendezvousRules
 	controllersRules,
 	dlroverRules,
 	elasticjobRules,
-	envRules,
 	fabricRules,
 	groupRules, failureRules,
 	autoscaleRules,
@@ -107,7 +98,6 @@ var Rules = slices.Concat(gangRules, proxyRules, companionRules, rendezvousRules
 	networkRules,
 	programRules,
 	resourcesRules,
-	sidecarRules,
 	slicesRules,
 	storageRules,
 	volcanoRules,

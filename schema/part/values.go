@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tegen-dev/tegen/schema/job"
 )
@@ -64,8 +65,15 @@ var (
 	Counts = OfSpec("workers.replicas workers.min workers.max", func(s *job.Spec) Count {
 		return Count{s.Workers.Replicas, s.Workers.Min, s.Workers.Max}
 	})
+	Replicas   = OfSpec("workers.replicas", func(s *job.Spec) int32 { return s.Workers.Replicas })
+	Processes  = OfSpec("workers.processes", func(s *job.Spec) intstr.IntOrString { return s.Workers.Processes })
 	MaxWorkers = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
 	Master     = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
+
+	GPU         = OfSpec("resources.gpu", func(s *job.Spec) int64 { return s.Resources.GPU })
+	GPUResource = OfSpec("resources.gpuResource", func(s *job.Spec) string { return s.Resources.GPUResource })
+
+	FatalExitCodes = OfSpec("failure.fatalExitCodes", func(s *job.Spec) []int32 { return s.Failure.FatalExitCodes })
 
 	Scheduler     = OfSpec("placement.scheduler", func(s *job.Spec) string { return s.Placement.Scheduler })
 	PriorityClass = OfSpec("placement.priorityClass", func(s *job.Spec) string { return s.Placement.PriorityClass })
@@ -81,6 +89,7 @@ var (
 	EtcdImage       = OfSpec("images.etcd", func(s *job.Spec) string { return s.Images.Etcd })
 	EtcdV2Image     = OfSpec("images.etcdV2", func(s *job.Spec) string { return s.Images.EtcdV2 })
 	Endpoint        = OfSpec("rendezvous.endpoint", func(s *job.Spec) string { return s.Rendezvous.Endpoint })
+	MaxRestarts     = OfSpec("rendezvous.maxRestarts", func(s *job.Spec) int32 { return s.Rendezvous.MaxRestarts })
 	LastCall        = OfSpec("rendezvous.lastCall", func(s *job.Spec) metav1.Duration { return s.Rendezvous.LastCall })
 	JoinTimeout     = OfSpec("rendezvous.joinTimeout", func(s *job.Spec) metav1.Duration { return s.Rendezvous.JoinTimeout })
 	AskedCompanion  = New("rendezvous.companion", func(j *job.Job) bool { return j.Origin.Asked.Companion }) // by the author
@@ -99,6 +108,7 @@ var (
 	HostLaunched      = OfSpec("framework bytescheduler.mode", (*job.Spec).HostLaunched)
 	ParameterServers  = OfSpec("framework mxnet.mode bytescheduler.mode", (*job.Spec).ParameterServers)
 	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
+	LeavesFailed      = OfSpec("framework target failure", (*job.Spec).LeavesFailed)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)
 	LaunchedBy        = OfSpec("framework launcher bytescheduler.mode mpi.launch command args", (*job.Spec).LaunchedBy)
 	Container         = OfSpec("framework target", (*job.Spec).Container)

@@ -109,27 +109,8 @@ type patch struct {
 	podPatch
 }
 
-var (
-	// patches are the escape hatches of the workers and of all other roles that have one.
-	patches = part.OfSpec("podTemplate roles groups", patchesOf)
-	// workerPatch is that of the workers alone.
-	workerPatch = part.OfSpec("podTemplate", func(s *job.Spec) podPatch { return podPatchOf(s.PodTemplate) })
-	// patchedEnv are the names of the variables that the escape hatches give training pods, by their paths.
-	patchedEnv = part.OfSpec("podTemplate roles groups", patchedEnvOf)
-	// variables are the names of all variables that an author gives training pods, by the paths of these names.
-	variables = part.OfSpec("env podTemplate roles groups", func(s *job.Spec) map[string]string {
-		all := map[string]string{}
-		for i, e := range s.Env {
-			all[fmt.Sprintf("spec.env[%d].name", i)] = e.Name
-		}
-		for at, name := range patchedEnvOf(s) {
-			all[at+".name"] = name
-		}
-		return all
-	})
-)
-
-func patchesOf(s *job.Spec) (all []patch) {
+// patches are the escape hatches of the workers and of all other roles that have one.
+var patches = part.OfSpec("podTemplate roles groups", func(s *job.Spec) (all []patch) {
 	if !s.Patched() {
 		return nil
 	}
@@ -147,14 +128,18 @@ func patchesOf(s *job.Spec) (all []patch) {
 		}
 	}
 	return all
-}
+})
 
-func patchedEnvOf(s *job.Spec) map[string]string {
+// workerPatch is the escape hatch of the workers.
+var workerPatch = part.OfSpec("podTemplate", func(s *job.Spec) podPatch { return podPatchOf(s.PodTemplate) })
+
+// patchedEnv are the names of the variables that the escape hatches give training pods, by their paths.
+var patchedEnv = part.New("podTemplate roles groups", func(j *job.Job) map[string]string {
 	all := map[string]string{}
-	for _, p := range patchesOf(s) {
+	for _, p := range patches.Of(j) {
 		for i, c := range p.Spec.Containers {
 			if c.Name != p.role || !job.Trains(p.role) {
-				continue // the author's own container, or no training pod
+				continue // a container of the author's, or no training pod
 			}
 			for k, e := range c.Env {
 				all[fmt.Sprintf("%s.spec.containers[%d].env[%d]", p.at, i, k)] = e.Name
@@ -162,15 +147,26 @@ func patchedEnvOf(s *job.Spec) map[string]string {
 		}
 	}
 	return all
-}
+})
+
+// variables are the names of those that the author gives training pods, in env and in escape hatches, by the paths of
+// the names.
+var variables = part.New("env podTemplate roles groups", func(j *job.Job) map[string]string {
+	all := map[string]string{}
+	for i, e := range j.Spec.Env {
+		all[fmt.Sprintf("spec.env[%d].name", i)] = e.Name
+	}
+	for at, name := range patchedEnv.Of(j) {
+		all[at+".name"] = name
+	}
+	return all
+})
 
 // These are for rules that are still methods.
 
-func (r *Validation) patches() []patch { return patchesOf(&r.Spec) }
-
-func (r *Validation) patch() podPatch { return workerPatch.Of(r.Job) }
-
-func (r *Validation) patchedEnv() map[string]string { return patchedEnvOf(&r.Spec) }
+func (r *Validation) patches() []patch              { return patches.Of(r.Job) }
+func (r *Validation) patch() podPatch               { return workerPatch.Of(r.Job) }
+func (r *Validation) patchedEnv() map[string]string { return patchedEnv.Of(r.Job) }
 
 // podTemplates asks the one package that knows pod templates what in the escape hatches is none of theirs.
 func podTemplates(p *Problems, target string, all []job.Sidecar, patches []patch) {

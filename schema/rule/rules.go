@@ -51,11 +51,10 @@ func converted(olds ...[]oldRule) (all []Rule) {
 
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
-var Rules = slices.Concat(baseRules, containerRules, gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
+var Rules = slices.Concat(baseRules, containerRules, launchRules, gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
 	{(*Validation).target, "framework target"},
 	{(*Validation).recreated, "metadata"},
 	{(*Validation).hooks, "gitops target workload podTemplate roles"},
-	{(*Validation).unlaunched, "framework launcher workers rendezvous"},
 	{
 		(*Validation).storeDisks,
 		"workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles",
@@ -80,12 +79,9 @@ var Rules = slices.Concat(baseRules, containerRules, gangRules, proxyRules, comp
 	autoscaleRules,
 	codeRules,
 	horovodRules,
-	jaxRules,
-	launchRules, ownLaunchRules,
 	mpiRules, imageSSHRules,
 	mxnetRules,
 	networkRules,
-	programRules,
 	resourcesRules,
 	slicesRules,
 	storageRules,

@@ -116,6 +116,8 @@ var (
 	LeavesFailed      = OfSpec("framework target failure", (*job.Spec).LeavesFailed)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)
 	LaunchedBy        = OfSpec("framework launcher bytescheduler.mode mpi.launch command args", (*job.Spec).LaunchedBy)
+	TPU               = OfSpec("resources.gpu resources.gpuResource", (*job.Spec).TPU)
+	Container         = OfSpec("framework target", (*job.Spec).Container)
 	Components        = OfSpec("framework target mxnet.mode bytescheduler.mode groups", (*job.Spec).Components)
 	MakesPodGroup     = OfSpec("gang target", (*job.Spec).MakesPodGroup)
 	NamesGang         = OfSpec("gang target", (*job.Spec).NamesGang)

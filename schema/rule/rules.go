@@ -51,41 +51,40 @@ func converted(olds ...[]oldRule) (all []Rule) {
 
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
-var Rules = slices.Concat(baseRules, controllersRules, networkRules, resourcesRules, storageRules, gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
-	{(*Validation).target, "framework target"},
-	{(*Validation).recreated, "metadata"},
-	{(*Validation).hooks, "gitops target workload podTemplate roles"},
-	{(*Validation).unlaunched, "framework launcher workers rendezvous"},
-	{(*Validation).nodes, "placement roles groups"},
-	{
-		(*Validation).roles,
-		"roles framework target mxnet.mode bytescheduler.mode mpi.launch rendezvous.store storage ssh workers",
+var Rules = slices.Concat(
+	baseRules,
+	companionRules,
+	containerRules,
+	controllersRules,
+	gangRules,
+	launchRules,
+	networkRules,
+	proxyRules,
+	rendezvousRules,
+	resourcesRules,
+	storageRules,
+	topologyRules,
+	converted([]oldRule{
+		{(*Validation).target, "framework target"},
+		{(*Validation).recreated, "metadata"},
+		{(*Validation).hooks, "gitops target workload podTemplate roles"},
+		{(*Validation).bytePS, "framework bytescheduler ssh horovod workers env gang"},
+		{(*Validation).bytePSProgram, "framework bytescheduler.mode command args servers"},
+		{(*Validation).bareEnv, "framework target env podTemplate roles gang"},
+		{
+			(*Validation).hostListFits,
+			"framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu",
+		},
+		{(*Validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 	},
-	{(*Validation).podTemplate, "podTemplate roles sidecars target"},
-	{(*Validation).containerNames, "framework target podTemplate roles"},
-	{(*Validation).podFields, "framework target podTemplate roles"},
-	{(*Validation).bytePS, "framework bytescheduler ssh horovod workers env gang"},
-	{(*Validation).bytePSProgram, "framework bytescheduler.mode command args servers"},
-	{(*Validation).bareEnv, "framework target env podTemplate roles gang"},
-	{
-		(*Validation).hostListFits,
-		"framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu",
-	},
-	{(*Validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
-},
-	envRules,
-	groupRules, failureRules,
-	horovodRules,
-	jaxRules,
-	launchRules, ownLaunchRules,
-	mpiRules, imageSSHRules,
-	mxnetRules,
-	programRules,
-	sidecarRules,
-	volcanoRules,
-	featureRules(),
-	releaseRules(),
-))
+		groupRules, failureRules,
+		horovodRules,
+		mpiRules, imageSSHRules,
+		mxnetRules,
+		volcanoRules,
+		featureRules(),
+		releaseRules(),
+	))
 
 var baseRules = []Rule{
 	part.Of2(ownNamespace, part.Metadata, part.CreateNamespace),
@@ -98,7 +97,7 @@ var baseRules = []Rule{
 	part.Of4(master, part.Master, part.Unlaunched, part.Launcher, part.Counts),
 	part.Of3(masterProcesses, part.Master, part.Processes, part.Launch),
 	part.Of1(masterRendezvous, part.Master),
-	part.Of3(masterEnvironment, part.Master, part.Env, patches),
+	part.Of2(masterEnvironment, part.Master, variables),
 	part.Of4(processes, part.Processes, part.GPU, part.GPUResource, part.HostLaunched),
 	part.Of2(torchrunCodes, part.FatalExitCodes, part.Torchrun),
 	part.Of2(countedInPlace, part.Failure, part.LeavesFailed),
@@ -272,20 +271,11 @@ func barePods(p *Problems, target string, workers int32) {
 }
 
 // masterEnvironment refuses values that no process would see.
-func masterEnvironment(p *Problems, master bool, env []job.Env, patches []patch) {
-	if !master {
-		return
-	}
-	check := func(at, name string) {
-		if slices.Contains(job.MasterVariables, name) {
+func masterEnvironment(p *Problems, master bool, variables map[string]string) {
+	for at, name := range variables {
+		if master && slices.Contains(job.MasterVariables, name) {
 			p.fail(at, "reserved", "%s is set by the operator, behind this one: leave it out", name)
 		}
-	}
-	for i, e := range env {
-		check(fmt.Sprintf("spec.env[%d].name", i), e.Name)
-	}
-	for at, name := range patchedEnv(patches) {
-		check(at+".name", name)
 	}
 }
 

@@ -51,8 +51,7 @@ func converted(olds ...[]oldRule) (all []Rule) {
 
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
-var Rules = slices.Concat(baseRules, controllersRules, networkRules, resourcesRules, storageRules, gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
-	{(*Validation).target, "framework target"},
+var Rules = slices.Concat(baseRules, featureRules(), releaseRules(), controllersRules, networkRules, resourcesRules, storageRules, gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
 	{(*Validation).recreated, "metadata"},
 	{(*Validation).hooks, "gitops target workload podTemplate roles"},
 	{(*Validation).unlaunched, "framework launcher workers rendezvous"},
@@ -83,8 +82,6 @@ var Rules = slices.Concat(baseRules, controllersRules, networkRules, resourcesRu
 	programRules,
 	sidecarRules,
 	volcanoRules,
-	featureRules(),
-	releaseRules(),
 ))
 
 var baseRules = []Rule{

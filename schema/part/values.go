@@ -148,4 +148,7 @@ var (
 		return j.TopologyLayer()
 	})
 	ExclusiveTopology = OfSpec("gang target", (*job.Spec).ExclusiveTopology)
+	WorkersAndGroups  = OfSpec("groups", func(s *job.Spec) []string { // by name
+		return append([]string{job.RoleWorker}, s.GroupNames()...)
+	})
 )

@@ -51,9 +51,7 @@ func converted(olds ...[]oldRule) (all []Rule) {
 
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
-var Rules = slices.Concat(baseRules, featureRules(), releaseRules(), controllersRules, networkRules, resourcesRules, storageRules, gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
-	{(*Validation).recreated, "metadata"},
-	{(*Validation).hooks, "gitops target workload podTemplate roles"},
+var Rules = slices.Concat(baseRules, featureRules(), releaseRules(), groupRules, failureRules, controllersRules, networkRules, resourcesRules, storageRules, gangRules, proxyRules, companionRules, rendezvousRules, topologyRules, converted([]oldRule{
 	{(*Validation).unlaunched, "framework launcher workers rendezvous"},
 	{(*Validation).nodes, "placement roles groups"},
 	{
@@ -73,7 +71,6 @@ var Rules = slices.Concat(baseRules, featureRules(), releaseRules(), controllers
 	{(*Validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
 },
 	envRules,
-	groupRules, failureRules,
 	horovodRules,
 	jaxRules,
 	launchRules, ownLaunchRules,

@@ -65,10 +65,11 @@ var (
 	Counts = OfSpec("workers.replicas workers.min workers.max", func(s *job.Spec) Count {
 		return Count{s.Workers.Replicas, s.Workers.Min, s.Workers.Max}
 	})
-	Replicas   = OfSpec("workers.replicas", func(s *job.Spec) int32 { return s.Workers.Replicas })
-	Processes  = OfSpec("workers.processes", func(s *job.Spec) intstr.IntOrString { return s.Workers.Processes })
-	MaxWorkers = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
-	Master     = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
+	Replicas     = OfSpec("workers.replicas", func(s *job.Spec) int32 { return s.Workers.Replicas })
+	Processes    = OfSpec("workers.processes", func(s *job.Spec) intstr.IntOrString { return s.Workers.Processes })
+	MaxWorkers   = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
+	Master       = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
+	WorkersAfter = OfSpec("workers.after", func(s *job.Spec) []job.After { return s.Workers.After })
 
 	GPU         = OfSpec("resources.gpu", func(s *job.Spec) int64 { return s.Resources.GPU })
 	GPUResource = OfSpec("resources.gpuResource", func(s *job.Spec) string { return s.Resources.GPUResource })
@@ -78,7 +79,10 @@ var (
 
 	RunAsUser = OfSpec("security.runAsUser", func(s *job.Spec) job.ID { return s.Security.RunAsUser })
 
-	FatalExitCodes = OfSpec("failure.fatalExitCodes", func(s *job.Spec) []int32 { return s.Failure.FatalExitCodes })
+	FatalExitCodes    = OfSpec("failure.fatalExitCodes", func(s *job.Spec) []int32 { return s.Failure.FatalExitCodes })
+	RestartsPerWorker = OfSpec("failure.restartsPerWorker", func(s *job.Spec) *int32 {
+		return s.Failure.RestartsPerWorker
+	})
 
 	Scheduler     = OfSpec("placement.scheduler", func(s *job.Spec) string { return s.Placement.Scheduler })
 	PriorityClass = OfSpec("placement.priorityClass", func(s *job.Spec) string { return s.Placement.PriorityClass })
@@ -113,12 +117,14 @@ var (
 	HostLaunched      = OfSpec("framework bytescheduler.mode", (*job.Spec).HostLaunched)
 	ParameterServers  = OfSpec("framework mxnet.mode bytescheduler.mode", (*job.Spec).ParameterServers)
 	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
-	LeavesFailed      = OfSpec("framework target failure", (*job.Spec).LeavesFailed)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)
 	LaunchedBy        = OfSpec("framework launcher bytescheduler.mode mpi.launch command args", (*job.Spec).LaunchedBy)
 	TPU               = OfSpec("resources.gpu resources.gpuResource", (*job.Spec).TPU)
 	Container         = OfSpec("framework target", (*job.Spec).Container)
 	Components        = OfSpec("framework target mxnet.mode bytescheduler.mode groups", (*job.Spec).Components)
+	MakesJobs         = OfSpec("framework target mxnet.mode bytescheduler.mode", (*job.Spec).MakesJobs)
+	LeavesFailed      = OfSpec("framework target failure.restartsPerWorker", (*job.Spec).LeavesFailed)
+	Ordered           = OfSpec("workers.after groups", (*job.Spec).Ordered)
 	MakesPodGroup     = OfSpec("gang target", (*job.Spec).MakesPodGroup)
 	NamesGang         = OfSpec("gang target", (*job.Spec).NamesGang)
 	CountsTasks       = OfSpec("gang target workers.min groups", (*job.Spec).CountsTasks)
@@ -144,4 +150,7 @@ var (
 		return j.TopologyLayer()
 	})
 	ExclusiveTopology = OfSpec("gang target", (*job.Spec).ExclusiveTopology)
+	WorkersAndGroups  = OfSpec("groups", func(s *job.Spec) []string { // by name
+		return append([]string{job.RoleWorker}, s.GroupNames()...)
+	})
 )

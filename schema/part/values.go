@@ -64,6 +64,8 @@ var (
 	Counts = OfSpec("workers.replicas workers.min workers.max", func(s *job.Spec) Count {
 		return Count{s.Workers.Replicas, s.Workers.Min, s.Workers.Max}
 	})
+	Replicas   = OfSpec("workers.replicas", func(s *job.Spec) int32 { return s.Workers.Replicas })
+	MinWorkers = OfSpec("workers.min", func(s *job.Spec) int32 { return s.Workers.Min })
 	MaxWorkers = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
 	Master     = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
 
@@ -89,6 +91,8 @@ var (
 	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)
 	LaunchedBy        = OfSpec("framework launcher bytescheduler.mode mpi.launch command args", (*job.Spec).LaunchedBy)
+	GroupNames        = OfSpec("groups", (*job.Spec).GroupNames)
+	WorkersAwaited    = OfSpec("groups", (*job.Spec).WorkersAwaited)
 	Components        = OfSpec("framework target mxnet.mode bytescheduler.mode groups", (*job.Spec).Components)
 	MakesPodGroup     = OfSpec("gang target", (*job.Spec).MakesPodGroup)
 	NamesGang         = OfSpec("gang target", (*job.Spec).NamesGang)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tegen-dev/tegen/schema/job"
 )
@@ -68,6 +69,15 @@ var (
 	MinWorkers = OfSpec("workers.min", func(s *job.Spec) int32 { return s.Workers.Min })
 	MaxWorkers = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
 	Master     = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
+	Processes  = OfSpec("workers.processes", func(s *job.Spec) intstr.IntOrString { return s.Workers.Processes })
+	GPU        = OfSpec("resources.gpu", func(s *job.Spec) int64 { return s.Resources.GPU })
+
+	HorovodController = OfSpec("horovod.controller", func(s *job.Spec) string { return s.Horovod.Controller })
+	FatalExitCodes    = OfSpec("failure.fatalExitCodes", func(s *job.Spec) []int32 { return s.Failure.FatalExitCodes })
+	Interface         = OfSpec("network.interface", func(s *job.Spec) string { return s.Network.Interface })
+	KeysPath          = OfSpec("ssh.keysPath", (*job.Spec).KeysPath)
+	RunAsUser         = OfSpec("security.runAsUser", func(s *job.Spec) job.ID { return s.Security.RunAsUser })
+	Restricted        = OfSpec("security.restricted", func(s *job.Spec) bool { return s.Security.Restricted })
 
 	Backend          = OfSpec("rendezvous.backend", func(s *job.Spec) string { return s.Rendezvous.Backend })
 	Store            = OfSpec("rendezvous.store", func(s *job.Spec) string { return s.Rendezvous.Store })
@@ -80,6 +90,9 @@ var (
 	ByteSchedulerMod = OfSpec("bytescheduler.mode", func(s *job.Spec) string { return s.ByteScheduler.Mode })
 )
 
+// overSSH are the fields of OverSSH, which other values ask too.
+const overSSH = "framework target bytescheduler.mode mpi.launch ssh.server workers.max"
+
 // Questions that are answered by several fields.
 var (
 	Torchrun          = OfSpec("framework launcher", (*job.Spec).Torchrun)
@@ -87,6 +100,10 @@ var (
 	WithoutRendezvous = OfSpec("workers.master framework launcher", (*job.Spec).WithoutRendezvous)
 	Horovodrun        = OfSpec("framework bytescheduler.mode", (*job.Spec).Horovodrun)
 	HostLaunched      = OfSpec("framework bytescheduler.mode", (*job.Spec).HostLaunched)
+	ImageSSH          = OfSpec("ssh.server", (*job.Spec).ImageSSH)
+	MPILine           = OfSpec("framework mpi.launch", (*job.Spec).MPILine)
+	OverSSH           = OfSpec(overSSH, (*job.Spec).OverSSH)
+	Mpirun            = OfSpec(overSSH+" mpi.implementation horovod.controller", (*job.Spec).Mpirun)
 	ParameterServers  = OfSpec("framework mxnet.mode bytescheduler.mode", (*job.Spec).ParameterServers)
 	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)

@@ -113,9 +113,9 @@ func (r *Validation) patch() podPatch {
 }
 
 // patchedContainers are the escape hatches' containers that are the training pods' own, by their paths.
-func (r *Validation) patchedContainers() map[string]patchedContainer {
+var patchedContainers = part.New("podTemplate roles groups", func(j *job.Job) map[string]patchedContainer {
 	all := map[string]patchedContainer{}
-	for _, p := range r.patches() {
+	for _, p := range patches.Of(j) {
 		for i, c := range p.Spec.Containers {
 			if c.Name == p.role && job.Trains(p.role) {
 				all[fmt.Sprintf("%s.spec.containers[%d]", p.at, i)] = c
@@ -123,18 +123,37 @@ func (r *Validation) patchedContainers() map[string]patchedContainer {
 		}
 	}
 	return all
+})
+
+func (r *Validation) patchedContainers() map[string]patchedContainer {
+	return patchedContainers.Of(r.Job)
 }
 
 // patchedEnv are the names of the variables that the escape hatches give training pods, by their paths.
-func (r *Validation) patchedEnv() map[string]string {
+var patchedEnv = part.New("podTemplate roles groups", func(j *job.Job) map[string]string {
 	all := map[string]string{}
-	for at, c := range r.patchedContainers() {
+	for at, c := range patchedContainers.Of(j) {
 		for i, e := range c.Env {
 			all[fmt.Sprintf("%s.env[%d]", at, i)] = e.Name
 		}
 	}
 	return all
-}
+})
+
+func (r *Validation) patchedEnv() map[string]string { return patchedEnv.Of(r.Job) }
+
+// variables are the names of those that the author gives training pods, in env and in escape hatches, by the paths of
+// the names.
+var variables = part.New("env podTemplate roles groups", func(j *job.Job) map[string]string {
+	all := map[string]string{}
+	for i, e := range j.Spec.Env {
+		all[fmt.Sprintf("spec.env[%d].name", i)] = e.Name
+	}
+	for at, name := range patchedEnv.Of(j) {
+		all[at+".name"] = name
+	}
+	return all
+})
 
 // podTemplate asks the one package that knows pod templates what in the escape hatches is none of theirs.
 func (r *Validation) podTemplate() {

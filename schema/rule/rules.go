@@ -49,7 +49,7 @@ func converted(olds ...[]oldRule) (all []Rule) {
 
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
-var Rules = slices.Concat(topologyRules, volcanoRules, converted([]oldRule{
+var Rules = slices.Concat(topologyRules, horovodRules, mpiRules, imageSSHRules, volcanoRules, converted([]oldRule{
 	{(*Validation).target, "framework target"},
 	{(*Validation).names, "metadata createNamespace"},
 	{(*Validation).recreated, "metadata"},
@@ -101,10 +101,8 @@ var Rules = slices.Concat(topologyRules, volcanoRules, converted([]oldRule{
 	groupRules, failureRules,
 	autoscaleRules,
 	codeRules,
-	horovodRules,
 	jaxRules,
 	launchRules, ownLaunchRules,
-	mpiRules, imageSSHRules,
 	mxnetRules,
 	networkRules,
 	programRules, proxyRules,

@@ -104,6 +104,7 @@ var (
 	MPILine           = OfSpec("framework mpi.launch", (*job.Spec).MPILine)
 	OverSSH           = OfSpec(overSSH, (*job.Spec).OverSSH)
 	Mpirun            = OfSpec(overSSH+" mpi.implementation horovod.controller", (*job.Spec).Mpirun)
+	Words             = OfSpec("command args", (*job.Spec).Words)
 	ParameterServers  = OfSpec("framework mxnet.mode bytescheduler.mode", (*job.Spec).ParameterServers)
 	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
 // Expires returns how long after their end the workers' object, and Jobs that fetch datasets, delete themselves, as
@@ -231,6 +232,9 @@ func For(s *job.Spec) *Target {
 	}
 	return Of(s.Framework, s.Target)
 }
+
+// Row is the job's, for rules.
+var Row = part.OfSpec("framework target mxnet.mode bytescheduler.mode", For)
 
 // Carries says whether the target can carry a feature.
 func (t *Target) Carries(feature string) bool {

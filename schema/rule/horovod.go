@@ -63,11 +63,8 @@ func horovodElastic(p *Problems, horovodrun bool, workers part.Count, controller
 	switch {
 	case !horovodrun || workers.Replicas == 0:
 	case workers.Min >= workers.Max:
-		for _, field := range []string{"spec.horovod.elasticTimeout", "spec.horovod.resetLimit"} {
-			if p.IsSet(field) {
-				p.fail(field, "requires", "only an elastic job has it: set spec.workers.min below max")
-			}
-		}
+		p.failIfSet("only an elastic job has it: set spec.workers.min below max",
+			"spec.horovod.elasticTimeout", "spec.horovod.resetLimit")
 	case controller == "mpi":
 		p.fail("spec.horovod.controller", "requires",
 			"an elastic job (min %d, max %d) needs gloo: processes of MPI end with the first that is lost",
@@ -98,8 +95,8 @@ func horovodUser(p *Problems, overSSH bool, user job.ID, restricted bool) {
 
 // horovodAlone refuses settings of an ssh that is not there.
 func horovodAlone(p *Problems, hostLaunched bool, workers int32, overSSH, imageSSH bool) {
-	if hostLaunched && workers != 0 && !overSSH && !imageSSH && p.IsSet("spec.ssh") {
-		p.fail("spec.ssh", "requires", "one worker starts its processes without ssh: leave it out")
+	if hostLaunched && workers != 0 && !overSSH && !imageSSH {
+		p.failIfSet("one worker starts its processes without ssh: leave it out", "spec.ssh")
 	}
 }
 
@@ -190,9 +187,8 @@ func mpirunVariables(p *Problems, mpirun bool, operator []string, variables map[
 // scheduler that it was started with, whatever their templates say (decoratePodTemplateSpec in
 // pkg/controller/podgroup.go).
 func mpiGangScheduler(p *Problems, target string, makesPodGroup bool) {
-	if target == job.TargetMPIJob && makesPodGroup && p.IsSet("spec.placement.scheduler") {
-		p.fail("spec.placement.scheduler", "requires",
-			"the MPI operator sets the scheduler of a gang itself: leave it out")
+	if target == job.TargetMPIJob && makesPodGroup {
+		p.failIfSet("the MPI operator sets the scheduler of a gang itself: leave it out", "spec.placement.scheduler")
 	}
 }
 
@@ -235,11 +231,8 @@ func mpiLine(p *Problems, line bool, command []string, script *job.Script, image
 		p.fail("spec.mpi.launch", "requires",
 			"the command is the launcher, and the image's entrypoint is not run: give a command")
 	}
-	for _, field := range []string{"spec.mpi.options", "spec.mpi.prefix"} {
-		if p.IsSet(field) {
-			p.fail(field, "requires", "it is for tegen's mpirun, and launch is command: write it in spec.command")
-		}
-	}
+	p.failIfSet("it is for tegen's mpirun, and launch is command: write it in spec.command",
+		"spec.mpi.options", "spec.mpi.prefix")
 }
 
 // mpiOptions refuses a first word that is no option.
@@ -283,17 +276,11 @@ var imageSSHRules = []Rule{
 
 // ownSSH refuses settings of an image's ssh where tegen sets it up.
 func ownSSH(p *Problems, hostLaunched, imageSSH bool) {
-	if !hostLaunched || imageSSH {
-		return
-	}
-	for _, field := range []string{
-		"ssh.keysPath", "ssh.command", "ssh.args", "ssh.restart", "mpi.launcherStart", "mpi.launcherRestart",
-		"mpi.launcherWorks",
-	} {
-		if p.IsSet("spec." + field) {
-			p.fail("spec."+field, "requires", "tegen sets up ssh and the launcher that waits for it: set "+
-				"ssh.server: image, with mpi.launch: command, for an image that does so itself, or leave it out")
-		}
+	if hostLaunched && !imageSSH {
+		p.failIfSet("tegen sets up ssh and the launcher that waits for it: set ssh.server: image, with mpi.launch: "+
+			"command, for an image that does so itself, or leave it out",
+			"spec.ssh.keysPath", "spec.ssh.command", "spec.ssh.args", "spec.ssh.restart",
+			"spec.mpi.launcherStart", "spec.mpi.launcherRestart", "spec.mpi.launcherWorks")
 	}
 }
 
@@ -312,14 +299,10 @@ func imageSSH(p *Problems, serves, line bool) {
 			"unknown here: give mpirun's whole line in spec.command, with -x for each variable, and set mpi.launch: "+
 			"command")
 	}
-	if p.IsSet("spec.ssh.port") {
-		p.fail("spec.ssh.port", "requires", "the image's sshd listens where its own configuration says: leave it out, "+
-			"or say so in ssh.command")
-	}
-	if p.IsSet("spec.mpi.startTimeout") {
-		p.fail("spec.mpi.startTimeout", "requires", "nothing of tegen's waits for the workers of ssh.server image: "+
-			"leave it out, and see mpi.launcherStart")
-	}
+	p.failIfSet("the image's sshd listens where its own configuration says: leave it out, or say so in ssh.command",
+		"spec.ssh.port")
+	p.failIfSet("nothing of tegen's waits for the workers of ssh.server image: leave it out, and see "+
+		"mpi.launcherStart", "spec.mpi.startTimeout")
 }
 
 // imageKeys knows who can read the keys. Those at /root/.ssh are 0600, all others 0644 (setupSSHOnPod in pkg/controller

@@ -24,17 +24,13 @@ func byteSchedulerHorovod(p *Problems, framework string, b *job.ByteScheduler, o
 	if framework != job.FrameworkByteScheduler || b.Mode == job.ModeBytePS {
 		return
 	}
-	if p.IsSet("spec.horovod.controller") {
-		p.fail("spec.horovod.controller", "requires",
-			"ByteScheduler patches Horovod 0.16, which has no other than MPI: leave it out")
-	}
-	if p.IsSet("spec.servers") {
-		p.fail("spec.servers", "requires",
-			"mode horovod trains without servers: leave them out, or set spec.bytescheduler.mode to byteps")
-	}
-	if p.IsSet("spec.bytescheduler.rootPort") && !b.PartitionTuning {
-		p.fail("spec.bytescheduler.rootPort", "requires",
-			"only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning")
+	p.failIfSet("ByteScheduler patches Horovod 0.16, which has no other than MPI: leave it out",
+		"spec.horovod.controller")
+	p.failIfSet("mode horovod trains without servers: leave them out, or set spec.bytescheduler.mode to byteps",
+		"spec.servers")
+	if !b.PartitionTuning {
+		p.failIfSet("only the tuning of partitions needs it: set spec.bytescheduler.partitionTuning",
+			"spec.bytescheduler.rootPort")
 	}
 	if b.PartitionTuning && overSSH && b.RootPort == ssh.Port {
 		p.fail("spec.bytescheduler.rootPort", "duplicate",
@@ -77,24 +73,16 @@ func bytePSUnread(p *Problems, bytePS bool, g *job.Gang) {
 	if !bytePS {
 		return
 	}
-	for _, section := range []string{"ssh", "horovod"} {
-		if p.IsSet("spec." + section) {
-			p.fail("spec."+section, "requires", "belongs to mode horovod: leave this out")
-		}
-	}
+	p.failIfSet("belongs to mode horovod: leave this out", "spec.ssh", "spec.horovod")
+	p.failIfSet("bpslaunch starts a process for each accelerator: leave this out", "spec.workers.processes")
 	for _, field := range []string{
 		"partition", "credit", "creditTuning", "partitionTuning", "rootPort", "timeline", "debug",
 	} {
-		if at := "spec.bytescheduler." + field; p.IsSet(at) {
-			p.fail(at, "requires",
-				"belongs to mode horovod: leave this out; what BytePS itself reads, spec.env can set")
-		}
+		p.failIfSet("belongs to mode horovod: leave this out; what BytePS itself reads, spec.env can set",
+			"spec.bytescheduler."+field)
 	}
 	if g != nil && g.Scheduler == job.GangKueue {
 		p.fail("spec.gang.scheduler", "requires", "%s: use another scheduler", target.MxnetJob["gang.scheduler=kueue"])
-	}
-	if p.IsSet("spec.workers.processes") {
-		p.fail("spec.workers.processes", "requires", "bpslaunch starts a process for each accelerator: leave this out")
 	}
 }
 
@@ -166,9 +154,7 @@ func mxnetLocal(p *Problems, framework string, m *job.MXNet, workers int32) {
 		}
 		p.fail(at, "requires", "mode local is one worker alone, not %d: set 1, or mxnet.mode: dist", workers)
 	}
-	if p.IsSet("spec.servers") {
-		p.fail("spec.servers", "requires", "mode local has no servers: leave this out, or set mxnet.mode: dist")
-	}
+	p.failIfSet("mode local has no servers: leave this out, or set mxnet.mode: dist", "spec.servers")
 }
 
 // mxnetUnread refuses settings that nothing would read.
@@ -177,16 +163,9 @@ func mxnetUnread(p *Problems, framework, target string) {
 		return
 	}
 	if target != job.TargetMXJobMlkube && target != job.TargetMXJob { // whose row refuses both
-		for _, field := range []string{"spec.mxnet.group", "spec.mxnet.runtimeID"} {
-			if p.IsSet(field) {
-				p.fail(field, "requires", "only target %s has one", job.TargetMXJobMlkube)
-			}
-		}
+		p.failIfSet("only target "+job.TargetMXJobMlkube+" has one", "spec.mxnet.group", "spec.mxnet.runtimeID")
 	}
-	if p.IsSet("spec.workers.processes") {
-		p.fail("spec.workers.processes", "requires",
-			"MXNet trains on all accelerators of a worker in one process: leave this out")
-	}
+	p.failIfSet("MXNet trains on all accelerators of a worker in one process: leave this out", "spec.workers.processes")
 }
 
 // serverEntrypoint refuses two programs for one container.
@@ -207,9 +186,9 @@ func lostPods(p *Problems, parameterServers bool, row *target.Target) {
 		"failure.restarts", "failure.restartsPerWorker", "failure.fatalExitCodes",
 		"failure.ignoreDisruptions", "failure.inPlace",
 	} {
-		if at := "spec." + field; row.Carries(field) && p.IsSet(at) {
-			p.fail(at, "requires",
-				"ps-lite cannot re-admit a lost pod, so that the first failure ends the job: leave this out")
+		if row.Carries(field) {
+			p.failIfSet("ps-lite cannot re-admit a lost pod, so that the first failure ends the job: leave this out",
+				"spec."+field)
 		}
 	}
 }

@@ -138,6 +138,15 @@ func (p *Problems) failKey(mapping, key, rule, format string, args ...any) {
 	p.errs = append(p.errs, p.root.KeyErrorf(mapping, key, rule, format, args...))
 }
 
+// failIfSet refuses fields that somebody wrote.
+func (p *Problems) failIfSet(reason string, paths ...string) {
+	for _, path := range paths {
+		if p.IsSet(path) {
+			p.fail(path, "requires", "%s", reason)
+		}
+	}
+}
+
 func (r *Validation) fail(path, rule, format string, args ...any) {
 	r.p.fail(path, rule, format, args...)
 }

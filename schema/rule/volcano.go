@@ -101,7 +101,6 @@ func volcanoRay(p *Problems, v *job.Volcano, unlaunched bool, groups []string) {
 	if !asked {
 		return
 	}
-	const instead = "plugin ray of Volcano puts ray start into its place: leave it out"
 	for _, role := range []string{"head", "worker"} {
 		name := job.VolcanoArgumentOr(args, role, role)
 		at := "spec."
@@ -114,10 +113,7 @@ func volcanoRay(p *Problems, v *job.Volcano, unlaunched bool, groups []string) {
 			p.fail("spec.launcher", "requires", "plugin ray of Volcano starts the workers' program: set none")
 			continue
 		}
-		for _, field := range []string{"command", "args", "script"} {
-			if p.IsSet(at + field) {
-				p.fail(at+field, "requires", instead)
-			}
-		}
+		p.failIfSet("plugin ray of Volcano puts ray start into its place: leave it out",
+			at+"command", at+"args", at+"script")
 	}
 }

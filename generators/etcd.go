@@ -35,7 +35,7 @@ func etcdPort(j *job.Job) int32 {
 }
 
 func etcdImage(j *job.Job) string {
-	if j.Spec.Rendezvous.SpeaksV2() {
+	if job.SpeaksV2(j.Spec.Rendezvous.Backend) {
 		return j.Spec.Images.EtcdV2
 	}
 	return j.Spec.Images.Etcd
@@ -254,7 +254,7 @@ func etcdFlags(j *job.Job) []string {
 		"--auto-compaction-mode=periodic",
 		fmt.Sprintf("--auto-compaction-retention=%ds", seconds(e.Compaction)),
 	}
-	if j.Spec.Rendezvous.SpeaksV2() {
+	if job.SpeaksV2(j.Spec.Rendezvous.Backend) {
 		flags = append(flags, "--enable-v2=true") // what torch's etcd backends speak
 	}
 	if encrypted {

@@ -116,7 +116,7 @@ func runEnv(j *job.Job) []corev1.EnvVar {
 // ownStore keeps agents from sharing a store of theirs with the training processes, which hangs every second rendezvous
 // (seen with torch 2.6 and 2.14). c10d and etcd-v2 share it: they are one class; backend etcd never did.
 func ownStore(j *job.Job) []corev1.EnvVar {
-	if !j.Spec.Rendezvous.Dynamic() {
+	if !job.KeepsAlive(j.Spec.Rendezvous.Backend) {
 		return nil
 	}
 	return []corev1.EnvVar{{Name: "TORCH_DISABLE_SHARE_RDZV_TCP_STORE", Value: "1"}}
@@ -208,7 +208,7 @@ func confPairs(j *job.Job) map[string]string {
 	if z.Store == job.StoreCompanion && z.Backend == job.BackendC10d && !j.Spec.Proxied() {
 		pairs["is_host"] = "0" // no worker may try to be the store itself
 	}
-	if z.Dynamic() && !z.KeepsAliveByDefault() { // torch's own need no words
+	if job.KeepsAlive(z.Backend) && !z.KeepsAliveByDefault() { // torch's own need no words
 		pairs["keep_alive_interval"] = strconv.FormatInt(seconds(z.KeepAlive), 10)
 		pairs["keep_alive_max_attempt"] = strconv.Itoa(int(z.KeepAliveAttempts))
 	}

@@ -12,9 +12,10 @@ import (
 	"github.com/tegen-dev/tegen/schema/machine"
 )
 
-// applyMachine gives the workers the nodes and the fabric of their machine. Where the place is anywhere, or takes all
+// machine gives the workers the nodes and the fabric of their machine. Where the place is anywhere, or takes all
 // accelerators away, there is neither, nor any device.
-func applyMachine(j *job.Job, env *environment.Environment) {
+func (c *completing) machine() {
+	j, env := c.Job, c.env
 	s, m := &j.Spec, j.Origin.Machine
 	if env != nil && (env.Spec.Anywhere || j.Origin.Asked.GPU > 0 && s.Resources.GPU == 0) {
 		s.Resources.Devices, s.Resources.Claims, s.Network.Fabric = nil, nil, job.None

@@ -256,12 +256,9 @@ func loadJob(root *structural.Node, env *environment.Environment, unread Errors,
 	secret := secretNotes(root, env)
 	c.Errs = append(c.Errs, texts...)
 	root.Without(c.Bad)
-	hashing := root.IsSet("spec.hashedNames")
 	asked.GitOps = root.IsSet("spec.gitops")
 	asked.Fabric = root.IsSet("spec.network.fabric")
 	asked.Volumes(root)
-	followUser(root)
-	followRestartAll(root)
 	j := &job.Job{Origin: job.Origin{Input: input, Asked: asked, Machine: machine, Secrets: secret}}
 	if errs := decodeCompleted(root, s, j); errs != nil {
 		if len(c.Errs)+len(unread) == 0 {
@@ -274,14 +271,13 @@ func loadJob(root *structural.Node, env *environment.Environment, unread Errors,
 		j.Spec.GitOps = o.git
 	}
 	tidy(j)
-	fill(&j.Spec)
-	j.FillImage()
 	if env != nil {
 		env.Apply(j)
+	}
+	complete(j, root, env)
+	if env != nil {
 		c.Errs = append(c.Errs, env.CheckImages(j, s, invalid)...)
 	}
-	applyMachine(j, env)
-	finalize(j, root, hashing)
 	errs := append(c.Errs, rule.Validate(j, root, invalid)...)
 	if j.Origin.Policy = o.policy; env != nil {
 		j.Origin.Fence = env.Fence

@@ -168,7 +168,7 @@ func (env *Environment) Apply(j *job.Job) {
 		}
 	}
 	for _, image := range allImages(spec) {
-		*image = env.rewrite(*image)
+		*image = env.Rewrite(*image)
 	}
 	if p := &spec.Workers.Processes; spec.Resources.GPU == 0 && j.Origin.Asked.GPU > 0 &&
 		(p.StrVal == "auto" || p.StrVal == "gpu") {
@@ -278,8 +278,11 @@ func allImages(s *job.Spec) []*string {
 	return all
 }
 
-// rewrite returns an image's name here.
-func (env *Environment) rewrite(image string) string {
+// Rewrite returns an image's name here. A nil Environment changes none.
+func (env *Environment) Rewrite(image string) string {
+	if env == nil {
+		return image
+	}
 	best := ImageRewrite{}
 	for _, r := range env.Spec.Images {
 		if strings.HasPrefix(image, r.From) && len(r.From) > len(best.From) {
@@ -335,7 +338,7 @@ func (a *Accelerator) Apply(p *job.Placement) {
 // apply moves a volume to where this environment keeps volumes. A directory or export that holds many of them gets a
 // sub-directory for each claim, so that jobs which share a claim share its directory.
 func (s *Storage) apply(v *job.Storage, j *job.Job) {
-	unnamed := v.Dynamic != nil && v.Dynamic.StorageClass == ""
+	unnamed := v.VolumeSource == (job.VolumeSource{}) || v.Dynamic != nil && v.Dynamic.StorageClass == ""
 	if v.EmptyDir != nil || s.Replace == "unnamed" && !unnamed {
 		return
 	}

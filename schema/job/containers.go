@@ -101,20 +101,16 @@ type HTTPProbe struct {
 	Path string `json:"path,omitempty"`
 }
 
-// ownPort is a port of a worker's pod, and what says so.
-type ownPort struct {
-	Number int32
-	Field  string
-}
-
-// OwnPorts are the ports on which a worker's own program listens, as far as the job says so.
-func (s *Spec) OwnPorts() (all []ownPort) {
+// OwnPorts are the ports on which a worker's own program listens, as far as the job says so, with the fields that set
+// them.
+func (s *Spec) OwnPorts() map[int32]string {
+	all := map[int32]string{}
 	numbers, fields := s.Listening()
-	for i := range numbers {
-		all = append(all, ownPort{numbers[i], fields[i]})
+	for i, number := range numbers {
+		all[number] = fields[i]
 	}
 	if s.Framework == FrameworkTorchelastic && s.Rendezvous.Store == StoreWorker && !s.Workers.Master {
-		all = append(all, ownPort{cmp.Or(s.Rendezvous.Port, names.C10dPort), "spec.rendezvous.port"})
+		all[cmp.Or(s.Rendezvous.Port, names.C10dPort)] = "spec.rendezvous.port"
 	}
 	return all
 }

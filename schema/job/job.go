@@ -270,9 +270,9 @@ type Rendezvous struct {
 	KeepAliveAttempts int32           `json:"keepAliveAttempts,omitzero"`
 }
 
-// SpeaksV2 says whether the backend needs etcd's v2 API, which ended with etcd 3.5.
-func (r *Rendezvous) SpeaksV2() bool {
-	return r.Backend == BackendEtcd || r.Backend == BackendEtcdV2
+// SpeaksV2 says whether a backend needs etcd's v2 API, which ended with etcd 3.5.
+func SpeaksV2(backend string) bool {
+	return backend == BackendEtcd || backend == BackendEtcdV2
 }
 
 // KeepsAliveByDefault says whether agents keep to the interval that all versions of torch have.
@@ -280,9 +280,9 @@ func (r *Rendezvous) KeepsAliveByDefault() bool {
 	return r.KeepAlive.Duration == 5*time.Second && r.KeepAliveAttempts == 3
 }
 
-// Dynamic says whether the backend is of torch's second generation, of which c10d and etcd-v2 are one class.
-func (r *Rendezvous) Dynamic() bool {
-	return r.Backend == BackendC10d || r.Backend == BackendEtcdV2
+// KeepsAlive says whether a backend is of torch's second generation, of which c10d and etcd-v2 are one class.
+func KeepsAlive(backend string) bool {
+	return backend == BackendC10d || backend == BackendEtcdV2
 }
 
 // Proxied says whether torchrun reaches its store by a proxy beside it.

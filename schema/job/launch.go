@@ -276,9 +276,9 @@ func shellCode(text string) string {
 }
 
 // WordPath is where a word of the command and its arguments stands.
-func (s *Spec) WordPath(i int) string {
-	if i >= len(s.Command) {
-		return fmt.Sprintf("spec.args[%d]", i-len(s.Command))
+func WordPath(command []string, i int) string {
+	if i >= len(command) {
+		return fmt.Sprintf("spec.args[%d]", i-len(command))
 	}
 	return fmt.Sprintf("spec.command[%d]", i)
 }

@@ -51,16 +51,6 @@ func (a *AskedFor) Volumes(root *structural.Node) {
 	}
 }
 
-// FillImage gives a job that asks for tegen-rendezvous and names no image the one of this release. Nothing else follows
-// from which build renders: a job that only might use it renders the same in all.
-func (j *Job) FillImage() {
-	s := &j.Spec
-	if s.Images.Rendezvous == "" && (s.Rendezvous.Store == StoreCompanion || s.Proxied()) {
-		s.Images.Rendezvous = names.ReleasedRendezvous
-		j.Origin.Released = names.ReleasedRendezvous != ""
-	}
-}
-
 // DefaultProcesses is one for each accelerator: with fewer the rest would be paid for and idle. MXNet and JAX use all
 // of a worker's in one process. With a Master it is the pods that are processes: the operator multiplies them by this,
 // and they wait for as many, which only an author's own torchrun starts.

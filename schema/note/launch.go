@@ -145,7 +145,7 @@ func AloneNotes(s *job.Spec) []string {
 		return nil
 	}
 	note := fmt.Sprintf("%s: each of %d workers starts %s for itself, which knows nothing of the others",
-		s.WordPath(at), s.Workers.Max, name)
+		job.WordPath(s.Command, at), s.Workers.Max, name)
 	switch {
 	case job.OwnersOf[name] != "":
 		note += "; for one training of all of them, " + job.LeaveTo(name)

@@ -1,6 +1,7 @@
 package part
 
 import (
+	"strconv"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/structural"
@@ -29,12 +30,26 @@ func (t *Tree) Merged(path string) bool {
 	return n != nil && n.Merged
 }
 
-// Node is what stands at a path without indexes of lists, nil where nothing does.
+// Node is what stands at a path, nil where nothing does.
 func (t *Tree) Node(path string) *structural.Node {
 	if !t.known(path) {
 		return nil
 	}
-	return t.root.Below(strings.Split(path, ".")...)
+	n := t.root
+	for step := range strings.SplitSeq(path, ".") {
+		name, index, item := strings.Cut(step, "[")
+		if n = n.Below(name); n == nil {
+			return nil
+		}
+		if item {
+			i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+			if err != nil || i >= len(n.Items) {
+				return nil
+			}
+			n = n.Items[i]
+		}
+	}
+	return n
 }
 
 // Size is about how many bytes the whole document takes in an object.

@@ -67,27 +67,46 @@ var (
 	})
 	Replicas   = OfSpec("workers.replicas", func(s *job.Spec) int32 { return s.Workers.Replicas })
 	MinWorkers = OfSpec("workers.min", func(s *job.Spec) int32 { return s.Workers.Min })
+	Processes  = OfSpec("workers.processes", func(s *job.Spec) intstr.IntOrString { return s.Workers.Processes })
 	MaxWorkers = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
 	Master     = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
-	Processes  = OfSpec("workers.processes", func(s *job.Spec) intstr.IntOrString { return s.Workers.Processes })
-	GPU        = OfSpec("resources.gpu", func(s *job.Spec) int64 { return s.Resources.GPU })
 
-	HorovodController = OfSpec("horovod.controller", func(s *job.Spec) string { return s.Horovod.Controller })
+	GPU         = OfSpec("resources.gpu", func(s *job.Spec) int64 { return s.Resources.GPU })
+	GPUResource = OfSpec("resources.gpuResource", func(s *job.Spec) string { return s.Resources.GPUResource })
+	AskedGPU    = New("resources.gpu", func(j *job.Job) int64 { return j.Origin.Asked.GPU }) // by the author
+	MachineType = OfSpec("resources.machine", func(s *job.Spec) string { return s.Resources.Machine })
+	Machine     = New("resources.machine", func(j *job.Job) *job.Machine { return j.Origin.Machine }) // nil if unknown
+
+	RunAsUser  = OfSpec("security.runAsUser", func(s *job.Spec) job.ID { return s.Security.RunAsUser })
+	Restricted = OfSpec("security.restricted", func(s *job.Spec) bool { return s.Security.Restricted })
+
 	FatalExitCodes    = OfSpec("failure.fatalExitCodes", func(s *job.Spec) []int32 { return s.Failure.FatalExitCodes })
+	HorovodController = OfSpec("horovod.controller", func(s *job.Spec) string { return s.Horovod.Controller })
 	Interface         = OfSpec("network.interface", func(s *job.Spec) string { return s.Network.Interface })
 	KeysPath          = OfSpec("ssh.keysPath", (*job.Spec).KeysPath)
-	RunAsUser         = OfSpec("security.runAsUser", func(s *job.Spec) job.ID { return s.Security.RunAsUser })
-	Restricted        = OfSpec("security.restricted", func(s *job.Spec) bool { return s.Security.Restricted })
 
-	Backend          = OfSpec("rendezvous.backend", func(s *job.Spec) string { return s.Rendezvous.Backend })
-	Store            = OfSpec("rendezvous.store", func(s *job.Spec) string { return s.Rendezvous.Store })
-	Proxy            = OfSpec("rendezvous.proxy", func(s *job.Spec) bool { return s.Rendezvous.Proxy })
-	RendezvousImage  = OfSpec("images.rendezvous", func(s *job.Spec) string { return s.Images.Rendezvous })
-	RendezvousPort   = OfSpec("rendezvous.port", func(s *job.Spec) int32 { return s.Rendezvous.Port })
-	RendezvousConf   = OfSpec("rendezvous.conf", func(s *job.Spec) map[string]string { return s.Rendezvous.Conf })
-	Companion        = OfSpec("rendezvous.companion", func(s *job.Spec) *job.Companion { return &s.Rendezvous.Companion })
-	Etcd             = OfSpec("rendezvous.etcd", func(s *job.Spec) *job.Etcd { return &s.Rendezvous.Etcd })
-	ByteSchedulerMod = OfSpec("bytescheduler.mode", func(s *job.Spec) string { return s.ByteScheduler.Mode })
+	Scheduler     = OfSpec("placement.scheduler", func(s *job.Spec) string { return s.Placement.Scheduler })
+	PriorityClass = OfSpec("placement.priorityClass", func(s *job.Spec) string { return s.Placement.PriorityClass })
+
+	WorkloadAnnotations = OfSpec("workload.annotations", func(s *job.Spec) map[string]string {
+		return s.Workload.Annotations
+	})
+
+	Backend         = OfSpec("rendezvous.backend", func(s *job.Spec) string { return s.Rendezvous.Backend })
+	Store           = OfSpec("rendezvous.store", func(s *job.Spec) string { return s.Rendezvous.Store })
+	Proxy           = OfSpec("rendezvous.proxy", func(s *job.Spec) bool { return s.Rendezvous.Proxy })
+	RendezvousImage = OfSpec("images.rendezvous", func(s *job.Spec) string { return s.Images.Rendezvous })
+	EtcdImage       = OfSpec("images.etcd", func(s *job.Spec) string { return s.Images.Etcd })
+	EtcdV2Image     = OfSpec("images.etcdV2", func(s *job.Spec) string { return s.Images.EtcdV2 })
+	Endpoint        = OfSpec("rendezvous.endpoint", func(s *job.Spec) string { return s.Rendezvous.Endpoint })
+	MaxRestarts     = OfSpec("rendezvous.maxRestarts", func(s *job.Spec) int32 { return s.Rendezvous.MaxRestarts })
+	LastCall        = OfSpec("rendezvous.lastCall", func(s *job.Spec) metav1.Duration { return s.Rendezvous.LastCall })
+	JoinTimeout     = OfSpec("rendezvous.joinTimeout", func(s *job.Spec) metav1.Duration { return s.Rendezvous.JoinTimeout })
+	AskedCompanion  = New("rendezvous.companion", func(j *job.Job) bool { return j.Origin.Asked.Companion }) // by the author
+	RendezvousPort  = OfSpec("rendezvous.port", func(s *job.Spec) int32 { return s.Rendezvous.Port })
+	RendezvousConf  = OfSpec("rendezvous.conf", func(s *job.Spec) map[string]string { return s.Rendezvous.Conf })
+	Companion       = OfSpec("rendezvous.companion", func(s *job.Spec) *job.Companion { return &s.Rendezvous.Companion })
+	Etcd            = OfSpec("rendezvous.etcd", func(s *job.Spec) *job.Etcd { return &s.Rendezvous.Etcd })
 )
 
 // overSSH are the fields of OverSSH, which other values ask too.
@@ -107,8 +126,11 @@ var (
 	Words             = OfSpec("command args", (*job.Spec).Words)
 	ParameterServers  = OfSpec("framework mxnet.mode bytescheduler.mode", (*job.Spec).ParameterServers)
 	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
+	LeavesFailed      = OfSpec("framework target failure", (*job.Spec).LeavesFailed)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)
 	LaunchedBy        = OfSpec("framework launcher bytescheduler.mode mpi.launch command args", (*job.Spec).LaunchedBy)
+	TPU               = OfSpec("resources.gpu resources.gpuResource", (*job.Spec).TPU)
+	Container         = OfSpec("framework target", (*job.Spec).Container)
 	GroupNames        = OfSpec("groups", (*job.Spec).GroupNames)
 	WorkersAwaited    = OfSpec("groups", (*job.Spec).WorkersAwaited)
 	Components        = OfSpec("framework target mxnet.mode bytescheduler.mode groups", (*job.Spec).Components)

@@ -19,27 +19,49 @@ import (
 	"github.com/tegen-dev/tegen/schema/target"
 )
 
+var containerRules = []Rule{
+	part.Of3(containerNames, part.Target, patches, takenNames),
+	part.Of3(podTemplates, part.Target, part.Sidecars, patches),
+	part.Of3(podFields, part.Framework, part.Target, patches),
+	part.Of3(absentRoles, target.Row, presentRoles, othersWords),
+	part.Of1(tolerationFields, tolerations),
+	part.Of2(environmentSources, part.EnvFrom, part.Unlaunched),
+	part.Of3(sidecarNames, part.Sidecars, part.Container, workerPatch),
+	part.Of3(sidecarMounts, part.Sidecars, part.Storage, hasTmp),
+	part.Of1(sidecarEnvironment, part.Sidecars),
+	part.Of3(workerPorts, part.Sidecars, part.Metrics, ownPorts),
+}
+
+// takenNames are the names that containers have already, by role.
+var takenNames = part.OfSpec("framework target groups", func(s *job.Spec) map[string][]string {
+	taken := map[string][]string{}
+	for _, role := range append(s.OtherRoles(), job.RoleWorker) {
+		taken[role] = s.TakenNames(role)
+	}
+	return taken
+})
+
 // containerNames refuses a second container of a name: the names of a pod's containers are unique.
-func (r *Validation) containerNames() {
-	for _, p := range r.patches() {
+func containerNames(p *Problems, target string, patches []patch, takenNames map[string][]string) {
+	for _, patch := range patches {
+		role, taken := patch.role, takenNames[patch.role]
 		fail := func(list string, i int, name, remedy string) {
-			why := "is the name of the " + p.role + "'s own container"
+			why := "is the name of the " + role + "'s own container"
 			switch {
-			case p.role == job.RoleWorker:
-				why = "is what target " + r.Spec.Target + " calls the workers' container"
-			case job.Trains(p.role):
-				why = "is what target " + r.Spec.Target + " calls the " + p.role + "'s container"
+			case role == job.RoleWorker:
+				why = "is what target " + target + " calls the workers' container"
+			case job.Trains(role):
+				why = "is what target " + target + " calls the " + role + "'s container"
 			}
-			r.fail(fmt.Sprintf("%s.spec.%s[%d].name", p.at, list, i), "reserved", "%s %s: %schoose another name", name,
-				why, remedy)
+			p.fail(fmt.Sprintf("%s.spec.%s[%d].name", patch.at, list, i), "reserved", "%s %s: %schoose another name",
+				name, why, remedy)
 		}
-		taken := r.Spec.TakenNames(p.role)
-		for i, c := range p.Spec.Containers {
-			if slices.Contains(taken, c.Name) && c.Name != p.role {
-				fail("containers", i, c.Name, "name it "+p.role+" to change that one, or ")
+		for i, c := range patch.Spec.Containers {
+			if slices.Contains(taken, c.Name) && c.Name != role {
+				fail("containers", i, c.Name, "name it "+role+" to change that one, or ")
 			}
 		}
-		for i, c := range p.Spec.InitContainers {
+		for i, c := range patch.Spec.InitContainers {
 			if slices.Contains(taken, c.Name) {
 				fail("initContainers", i, c.Name, "")
 			}
@@ -71,10 +93,19 @@ type patchedContainer struct {
 	EnvFrom []any `json:"envFrom"`
 }
 
-// patch is the escape hatch of one role, and where it stands. The role's own container has its name there.
+// podPatchOf is nothing for what podpatch.Validate refuses, or where there is none.
+func podPatchOf(raw json.RawMessage) (p podPatch) {
+	if json.Unmarshal(raw, &p) != nil {
+		return podPatch{}
+	}
+	return p
+}
+
+// patch is the escape hatch of one role, where it stands, and where the role's image does. The role's own container has
+// its name there.
 type patch struct {
-	role, at string
-	raw      json.RawMessage
+	role, at, image string
+	raw             json.RawMessage
 	podPatch
 }
 
@@ -84,63 +115,39 @@ var patches = part.OfSpec("podTemplate roles groups", func(s *job.Spec) (all []p
 		return nil
 	}
 	for _, name := range append([]string{job.RoleWorker}, s.OtherRoles()...) {
-		raw := s.Role(name).PodTemplate
-		if raw == nil {
-			continue
-		}
-		p := patch{role: name, at: s.PlaceOf(name) + ".podTemplate", raw: raw}
+		raw, place := s.Role(name).PodTemplate, s.PlaceOf(name)
 		if name == job.RoleWorker {
-			p.at = "spec.podTemplate"
+			place = "spec"
 		}
-		if json.Unmarshal(p.raw, &p.podPatch) != nil {
-			p.podPatch = podPatch{} // podpatch.Validate says why
+		image := place + ".image"
+		if i := slices.Index(job.RoleNames, name); i >= 0 {
+			image = job.RoleTable[i].Image
 		}
-		all = append(all, p)
+		if raw != nil {
+			all = append(all, patch{name, place + ".podTemplate", image, raw, podPatchOf(raw)})
+		}
 	}
 	return all
 })
 
-func (r *Validation) patches() []patch { return patches.Of(r.Job) }
+// workerPatch is the escape hatch of the workers.
+var workerPatch = part.OfSpec("podTemplate", func(s *job.Spec) podPatch { return podPatchOf(s.PodTemplate) })
 
-// patch is the escape hatch of the workers.
-func (r *Validation) patch() podPatch {
-	for _, p := range r.patches() {
-		if p.role == job.RoleWorker {
-			return p.podPatch
-		}
-	}
-	return podPatch{}
-}
-
-// patchedContainers are the escape hatches' containers that are the training pods' own, by their paths.
-var patchedContainers = part.New("podTemplate roles groups", func(j *job.Job) map[string]patchedContainer {
-	all := map[string]patchedContainer{}
+// patchedEnv are the names of the variables that the escape hatches give training pods, by their paths.
+var patchedEnv = part.New("podTemplate roles groups", func(j *job.Job) map[string]string {
+	all := map[string]string{}
 	for _, p := range patches.Of(j) {
 		for i, c := range p.Spec.Containers {
-			if c.Name == p.role && job.Trains(p.role) {
-				all[fmt.Sprintf("%s.spec.containers[%d]", p.at, i)] = c
+			if c.Name != p.role || !job.Trains(p.role) {
+				continue // a container of the author's, or no training pod
+			}
+			for k, e := range c.Env {
+				all[fmt.Sprintf("%s.spec.containers[%d].env[%d]", p.at, i, k)] = e.Name
 			}
 		}
 	}
 	return all
 })
-
-func (r *Validation) patchedContainers() map[string]patchedContainer {
-	return patchedContainers.Of(r.Job)
-}
-
-// patchedEnv are the names of the variables that the escape hatches give training pods, by their paths.
-var patchedEnv = part.New("podTemplate roles groups", func(j *job.Job) map[string]string {
-	all := map[string]string{}
-	for at, c := range patchedContainers.Of(j) {
-		for i, e := range c.Env {
-			all[fmt.Sprintf("%s.env[%d]", at, i)] = e.Name
-		}
-	}
-	return all
-})
-
-func (r *Validation) patchedEnv() map[string]string { return patchedEnv.Of(r.Job) }
 
 // variables are the names of those that the author gives training pods, in env and in escape hatches, by the paths of
 // the names.
@@ -155,54 +162,54 @@ var variables = part.New("env podTemplate roles groups", func(j *job.Job) map[st
 	return all
 })
 
-// podTemplate asks the one package that knows pod templates what in the escape hatches is none of theirs.
-func (r *Validation) podTemplate() {
-	for _, p := range r.patches() {
-		image := "spec.image"
-		if r.Spec.Group(p.role) != nil {
-			image = r.Spec.PlaceOf(p.role) + ".image"
-		}
-		if i := slices.Index(job.RoleNames, p.role); i >= 0 {
-			image = job.RoleTable[i].Image
-		}
+// These are for rules that are still methods.
+
+func (r *Validation) patches() []patch              { return patches.Of(r.Job) }
+func (r *Validation) patch() podPatch               { return workerPatch.Of(r.Job) }
+func (r *Validation) patchedEnv() map[string]string { return patchedEnv.Of(r.Job) }
+
+// podTemplates asks the one package that knows pod templates what in the escape hatches is none of theirs.
+func podTemplates(p *Problems, target string, all []job.Sidecar, patches []patch) {
+	for _, patch := range patches {
 		var sidecars []string
-		for i := range r.Spec.Sidecars {
-			if p.role == job.RoleWorker {
-				sidecars = append(sidecars, r.Spec.Sidecars[i].Name)
+		for i := range all {
+			if patch.role == job.RoleWorker {
+				sidecars = append(sidecars, all[i].Name)
 			}
 		}
-		for _, m := range podpatch.Validate(p.raw, p.role, image, sidecars...) {
-			at := p.at
+		for _, m := range podpatch.Validate(patch.raw, patch.role, patch.image, sidecars...) {
+			at := patch.at
 			if m.Path != "" {
 				at += "." + m.Path
 			}
-			r.fail(at, "pod-template", "%s", m.Msg)
+			p.fail(at, "pod-template", "%s", m.Msg)
 		}
-		if p.Spec.ActiveDeadlineSeconds != nil && r.Spec.Target == job.TargetPods {
-			r.fail(p.at+".spec.activeDeadlineSeconds", "pod-template", "is set by tegen: use spec.failure.deadline, "+
-				"which is the pods' own on target pods")
+		if patch.Spec.ActiveDeadlineSeconds != nil && target == job.TargetPods {
+			p.fail(patch.at+".spec.activeDeadlineSeconds", "pod-template", "is set by tegen: use "+
+				"spec.failure.deadline, which is the pods' own on target pods")
 		}
-		r.podKeys(p)
+		podKeys(p, target, patch)
 	}
 }
 
 // podKeys refuses labels that something finds pods by, and annotations of tegen's own. Other labels of
 // app.kubernetes.io are the author's: nothing selects by them.
-func (r *Validation) podKeys(p patch) {
-	for key := range p.Metadata.Labels {
-		r.key(p.at+".metadata.labels", key)
+func podKeys(p *Problems, target string, patch patch) {
+	labels, annotations := patch.at+".metadata.labels", patch.at+".metadata.annotations"
+	for key := range patch.Metadata.Labels {
+		qualifiedKey(p, labels, key)
 		switch {
-		case key == "worker" && r.Spec.Target != job.TargetPods,
+		case key == "worker" && target != job.TargetPods,
 			strings.HasPrefix(key, "app.kubernetes.io/") && key != names.LabelComponent && key != names.LabelManagedBy:
 		case reservedKey("labels", key):
-			r.failKey(p.at+".metadata.labels", key, "reserved", "tegen or a controller sets it, and Services, budgets "+
-				"and policies find pods by it: choose another key")
+			p.failKey(labels, key, "reserved", "tegen or a controller sets it, and Services, budgets and policies find "+
+				"pods by it: choose another key")
 		}
 	}
-	for key := range p.Metadata.Annotations {
-		r.key(p.at+".metadata.annotations", key)
+	for key := range patch.Metadata.Annotations {
+		qualifiedKey(p, annotations, key)
 		if reservedKey("annotations", key) {
-			r.failKey(p.at+".metadata.annotations", key, "reserved", "is set by tegen: choose another key")
+			p.failKey(annotations, key, "reserved", "is set by tegen: choose another key")
 		}
 	}
 }
@@ -212,148 +219,140 @@ func reservedKey(field, key string) bool {
 	return definition.Job().Field("metadata").Schema.Field(field).Schema.KeyRefusal(key) == "reserved"
 }
 
-// key refuses what no API server takes, in a mapping that the schema leaves open.
-func (r *Validation) key(mapping, key string) {
+// qualifiedKey refuses what no API server takes, in a mapping that the schema leaves open.
+func qualifiedKey(p *Problems, mapping, key string) {
 	if msgs := utilvalidation.IsQualifiedName(key); len(msgs) > 0 {
-		r.failKey(mapping, key, "format",
+		p.failKey(mapping, key, "format",
 			"is not a key: an optional domain and '/', then at most 63 letters, digits, '-', '_' and '.'")
 	}
 }
 
 // podFields refuses fields of the escape hatch that the target's controller would lose.
-func (r *Validation) podFields() {
-	release, old := target.PodReleases[[2]string{r.Spec.Framework, r.Spec.Target}]
-	for _, p := range r.patches() {
-		if old && job.Trains(p.role) { // the others' pods are made by no controller of the target's
-			r.lostOf(p, release)
+func podFields(p *Problems, framework, name string, patches []patch) {
+	release, old := target.PodReleases[[2]string{framework, name}]
+	for _, patch := range patches {
+		if !old || !job.Trains(patch.role) { // the others' pods are made by no controller of the target's
+			continue
+		}
+		for _, at := range lostFields(patch, release) {
+			p.fail(at, "target",
+				"target %s of framework %s cannot carry this: its controller makes pods of Kubernetes %s, which had "+
+					"no such field", name, framework, release.Version)
 		}
 	}
 }
 
-func (r *Validation) lostOf(p patch, release target.PodRelease) {
-	var patch struct {
-		Spec map[string]json.RawMessage `json:"spec"`
+// lostFields are the paths of those that came after a release.
+func lostFields(patch patch, release target.PodRelease) (paths []string) {
+	later := func(at string, fields map[string]json.RawMessage, known string) {
+		for name := range fields {
+			if !slices.Contains(strings.Fields(known), name) {
+				paths = append(paths, at+"."+name)
+			}
+		}
 	}
-	if json.Unmarshal(p.raw, &patch) != nil { // podTemplate says what is wrong
-		return
-	}
-	at := p.at + ".spec"
-	r.lost(at, patch.Spec, release.Pod, release.Version)
-	r.lost(at+".securityContext", target.FieldsOf(patch.Spec["securityContext"]), release.PodContext, release.Version)
+	at, pod := patch.at+".spec", target.FieldsOf(target.FieldsOf(patch.raw)["spec"])
+	later(at, pod, release.Pod)
+	later(at+".securityContext", target.FieldsOf(pod["securityContext"]), release.PodContext)
 	for _, list := range []string{"containers", "initContainers"} {
 		var containers []map[string]json.RawMessage
-		if json.Unmarshal(patch.Spec[list], &containers) != nil {
+		if json.Unmarshal(pod[list], &containers) != nil { // podTemplates says what is wrong
 			continue
 		}
 		for i, c := range containers {
 			item := fmt.Sprintf("%s.%s[%d]", at, list, i)
-			r.lost(item, c, release.Container, release.Version)
-			r.lost(item+".securityContext", target.FieldsOf(c["securityContext"]), release.ContContext, release.Version)
+			later(item, c, release.Container)
+			later(item+".securityContext", target.FieldsOf(c["securityContext"]), release.ContContext)
+		}
+	}
+	return paths
+}
+
+// What the job has beside its workers, by the fields that give it these roles.
+const rolesFrom = "framework target mxnet.mode bytescheduler.mode mpi.launch rendezvous.store rendezvous.backend " +
+	"rendezvous.proxy rendezvous.etcd storage ssh.server ssh.secret workers.max groups"
+
+var (
+	presentRoles = part.OfSpec(rolesFrom, func(s *job.Spec) (present []string) {
+		return slices.DeleteFunc(slices.Clone(job.RoleNames), func(name string) bool { return !s.Has(name) })
+	})
+	othersWords = part.OfSpec(rolesFrom, (*job.Spec).OthersWords)
+)
+
+// absentRoles refuses settings of pods that the job does not have. Those of an environment are for the jobs that have
+// them.
+func absentRoles(p *Problems, row *target.Target, present []string, others string) {
+	for _, role := range job.RoleTable {
+		at := "spec.roles." + role.Name
+		if p.IsSet(at) && !p.Merged(at) && !slices.Contains(present, role.Name) && row != nil &&
+			row.Carries("roles."+role.Name) {
+			p.fail(at, "requires", "this job has no %s, which comes with %s; %s", role.Name, role.ComesWith, others)
 		}
 	}
 }
 
-func (r *Validation) lost(at string, fields map[string]json.RawMessage, known, version string) {
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		if !slices.Contains(strings.Fields(known), name) {
-			r.fail(at+"."+name, "target",
-				"target %s of framework %s cannot carry this: its controller makes pods of Kubernetes %s, which had "+
-					"no such field", r.Spec.Target, r.Spec.Framework, version)
+// tolerations are those of the workers and of each role that has some, by their paths.
+var tolerations = part.OfSpec("placement.tolerations roles groups", func(s *job.Spec) map[string][]job.Toleration {
+	all := map[string][]job.Toleration{"spec.placement.tolerations": s.Placement.Tolerations}
+	for _, name := range s.OtherRoles() {
+		all[s.PlaceOf(name)+".tolerations"] = s.Role(name).Tolerations
+	}
+	return all
+})
+
+// tolerationFields refuses tolerations that Kubernetes does not take.
+func tolerationFields(p *Problems, tolerations map[string][]job.Toleration) {
+	for list, all := range tolerations {
+		for i, t := range all {
+			at := fmt.Sprintf("%s[%d]", list, i)
+			switch {
+			case t.Operator == "Exists" && t.Value != "":
+				p.fail(at+".value", "requires", "operator Exists takes no value")
+			case t.Key == "" && t.Operator != "Exists":
+				p.fail(at, "requires", "a toleration without a key tolerates every taint and needs operator: Exists")
+			case t.Seconds != nil && t.Effect != "NoExecute":
+				p.fail(at+".seconds", "requires", "only effect NoExecute has a time")
+			}
 		}
 	}
-}
-
-// roles refuses settings of pods that the job does not have. Those of an environment are for the jobs that have them.
-func (r *Validation) roles() {
-	for _, row := range job.RoleTable {
-		at := "spec.roles." + row.Name
-		if n := r.Root.Below("spec", "roles", row.Name); r.IsSet(at) && !n.Merged && !r.Spec.Has(row.Name) &&
-			r.Row != nil && r.Row.Carries("roles."+row.Name) {
-			r.fail(at, "requires", "this job has no %s, which comes with %s; %s", row.Name, row.ComesWith,
-				r.Spec.OthersWords())
-		}
-	}
-}
-
-// nodes checks the node selector and the tolerations of each role.
-func (r *Validation) nodes() {
-	r.tolerations("spec.placement", r.Spec.Placement.Tolerations)
-	for _, name := range r.Spec.OtherRoles() {
-		role := r.Spec.Role(name)
-		r.tolerations(r.Spec.PlaceOf(name), role.Tolerations)
-	}
-}
-
-func (r *Validation) tolerations(section string, tolerations []job.Toleration) {
-	for i, t := range tolerations {
-		at := fmt.Sprintf("%s.tolerations[%d]", section, i)
-		switch {
-		case t.Operator == "Exists" && t.Value != "":
-			r.fail(at+".value", "requires", "operator Exists takes no value")
-		case t.Key == "" && t.Operator != "Exists":
-			r.fail(at, "requires", "a toleration without a key tolerates every taint and needs operator: Exists")
-		case t.Seconds != nil && t.Effect != "NoExecute":
-			r.fail(at+".seconds", "requires", "only effect NoExecute has a time")
-		}
-	}
-}
-
-var envRules = []oldRule{
-	{(*Validation).environmentSources, "envFrom framework launcher"},
 }
 
 // environmentSources refuses what would stand in for variables that tegen sets, and what adds nothing.
-func (r *Validation) environmentSources() {
-	for i, e := range r.Spec.EnvFrom {
-		at := fmt.Sprintf("spec.envFrom[%d]", i)
-		if strings.HasPrefix(e.Prefix, "PET_") && !r.Spec.Unlaunched() {
-			r.fail(at+".prefix", "reserved", "%s starts the names of torchrun's own settings, which tegen sets: see "+
-				"spec.rendezvous and spec.workers", e.Prefix)
+func environmentSources(p *Problems, sources []job.EnvFrom, unlaunched bool) {
+	for i, e := range sources {
+		if strings.HasPrefix(e.Prefix, "PET_") && !unlaunched {
+			p.fail(fmt.Sprintf("spec.envFrom[%d].prefix", i), "reserved", "%s starts the names of torchrun's own "+
+				"settings, which tegen sets: see spec.rendezvous and spec.workers", e.Prefix)
 		}
 	}
-	r.twiceFrom("spec.envFrom", r.Spec.EnvFrom)
+	sourcesTwice(p, "spec.envFrom", sources)
 }
 
-// twiceFrom refuses a source that brings nothing that is not there.
-func (r *Validation) twiceFrom(at string, sources []job.EnvFrom) {
+// sourcesTwice refuses a source that brings nothing that is not there.
+func sourcesTwice(p *Problems, at string, sources []job.EnvFrom) {
 	for i, e := range sources {
 		same := func(other job.EnvFrom) bool {
 			return e.Secret == other.Secret && e.ConfigMap == other.ConfigMap && e.Prefix == other.Prefix
 		}
 		if first := slices.IndexFunc(sources, same); first < i {
-			r.fail(fmt.Sprintf("%s[%d]", at, i), "duplicate", "is %s[%d] again: leave it out", at, first)
+			p.fail(fmt.Sprintf("%s[%d]", at, i), "duplicate", "is %s[%d] again: leave it out", at, first)
 		}
 	}
 }
 
-var sidecarRules = []oldRule{
-	{(*Validation).sidecarNames, "framework target sidecars podTemplate"},
-	{(*Validation).sidecarMounts, "sidecars storage resources.tmp"},
-	{(*Validation).sidecarEnvironment, "sidecars"},
-	{
-		(*Validation).workerPorts,
-		"sidecars metrics framework target launcher bytescheduler ssh jax mpi rendezvous.store rendezvous.port " +
-			"workers.master",
-	},
-}
-
-// sidecarNames refuses a second container of a name in one pod.
-func (r *Validation) sidecarNames() {
-	patched := map[string]bool{}
-	for _, c := range r.patch().Spec.Containers {
-		patched[c.Name] = true
-	}
+// sidecarNames refuses a second container of a name in one pod. worker is what the target calls the workers' own.
+func sidecarNames(p *Problems, sidecars []job.Sidecar, worker string, patch podPatch) {
 	seen := map[string]int{}
-	for i, s := range r.Spec.Sidecars {
+	for i, s := range sidecars {
 		at := fmt.Sprintf("spec.sidecars[%d].name", i)
 		first, twice := seen[s.Name]
 		switch {
 		case twice:
-			r.fail(at, "duplicate", "%s is the name of spec.sidecars[%d] already: choose another name", s.Name, first)
-		case s.Name != job.RoleWorker && s.Name == r.Spec.Container():
-			r.fail(at, "reserved", "%s is the name of the workers' own container: choose another name", s.Name)
-		case patched[s.Name]:
-			r.fail(at, "duplicate", "%s is a container of spec.podTemplate already, which holds up the end of the "+
+			p.fail(at, "duplicate", "%s is the name of spec.sidecars[%d] already: choose another name", s.Name, first)
+		case s.Name != job.RoleWorker && s.Name == worker:
+			p.fail(at, "reserved", "%s is the name of the workers' own container: choose another name", s.Name)
+		case slices.ContainsFunc(patch.Spec.Containers, func(c patchedContainer) bool { return c.Name == s.Name }):
+			p.fail(at, "duplicate", "%s is a container of spec.podTemplate already, which holds up the end of the "+
 				"job: leave it out there", s.Name)
 		default:
 			seen[s.Name] = i
@@ -361,33 +360,35 @@ func (r *Validation) sidecarNames() {
 	}
 }
 
+// hasTmp says whether the workers have a scratch space at /tmp.
+var hasTmp = part.OfSpec("resources.tmp", func(s *job.Spec) bool { return !s.Resources.Tmp.None })
+
 // sidecarMounts refuses volumes that the workers do not have, and two at one place.
-func (r *Validation) sidecarMounts() {
+func sidecarMounts(p *Problems, sidecars []job.Sidecar, storage []job.Storage, tmp bool) {
 	volumes := map[string]string{}
 	var known []string
-	for i := range r.Spec.Storage {
-		v := &r.Spec.Storage[i]
-		volumes[v.Name], known = v.MountPath, append(known, v.Name)
+	for i := range storage {
+		volumes[storage[i].Name], known = storage[i].MountPath, append(known, storage[i].Name)
 	}
-	if !r.Spec.Resources.Tmp.None {
+	if tmp {
 		volumes[job.VolumeTmp], known = "/tmp", append(known, job.VolumeTmp)
 	}
-	for i, s := range r.Spec.Sidecars {
+	for i, s := range sidecars {
 		taken := map[string]string{}
 		for k, m := range s.Mounts {
 			at := fmt.Sprintf("spec.sidecars[%d].mounts[%d]", i, k)
 			worker, ok := volumes[m.Volume]
 			if !ok {
-				r.fail(at+".volume", "requires", "the job has no volume %s: one of %s", m.Volume,
+				p.fail(at+".volume", "requires", "the job has no volume %s: one of %s", m.Volume,
 					cmp.Or(strings.Join(known, ", "), "none"))
 				continue
 			}
 			where := path.Clean(cmp.Or(m.Path, worker))
 			if where == "/" {
-				r.fail(at+".path", "requires", "hides the whole image: name a directory")
+				p.fail(at+".path", "requires", "hides the whole image: name a directory")
 			}
 			if other, twice := taken[where]; twice {
-				r.fail(at, "duplicate", "is at %s, where %s is already: set path", where, other)
+				p.fail(at, "duplicate", "is at %s, where %s is already: set path", where, other)
 			}
 			taken[where] = m.Volume
 		}
@@ -395,39 +396,38 @@ func (r *Validation) sidecarMounts() {
 }
 
 // sidecarEnvironment refuses variables and sources that stand twice in one container.
-func (r *Validation) sidecarEnvironment() {
-	for i, s := range r.Spec.Sidecars {
+func sidecarEnvironment(p *Problems, sidecars []job.Sidecar) {
+	for i, s := range sidecars {
 		seen := map[string]bool{}
 		for k, e := range s.Env {
 			if seen[e.Name] {
-				r.fail(fmt.Sprintf("spec.sidecars[%d].env[%d].name", i, k), "duplicate", "%s is set twice", e.Name)
+				p.fail(fmt.Sprintf("spec.sidecars[%d].env[%d].name", i, k), "duplicate", "%s is set twice", e.Name)
 			}
 			seen[e.Name] = true
 		}
-		r.twiceFrom(fmt.Sprintf("spec.sidecars[%d].envFrom", i), s.EnvFrom)
+		sourcesTwice(p, fmt.Sprintf("spec.sidecars[%d].envFrom", i), s.EnvFrom)
 	}
 }
 
+// ownPorts are those on which a worker's own program listens, with the fields that set them.
+var ownPorts = part.OfSpec("framework target bytescheduler ssh.server ssh.port jax.port mpi.launch workers.max "+
+	"workers.master rendezvous.store rendezvous.port", (*job.Spec).OwnPorts)
+
 // workerPorts refuses two listeners on one port of a worker's pod, whose containers share one network.
-func (r *Validation) workerPorts() {
-	taken := map[int32]string{}
-	for _, p := range r.Spec.OwnPorts() {
-		taken[p.Number] = p.Field
-	}
-	if m := r.Spec.Metrics; m != nil {
-		if owner, twice := taken[m.Port]; twice {
-			r.fail("spec.metrics.port", "duplicate", "%d is the port of %s in the same pod: choose another", m.Port,
-				owner)
+func workerPorts(p *Problems, sidecars []job.Sidecar, m *job.Metrics, own map[int32]string) {
+	taken := maps.Clone(own)
+	take := func(at string, port int32, owner string) {
+		if other, twice := taken[port]; twice {
+			p.fail(at, "duplicate", "%d is the port of %s in the same pod: choose another", port, other)
 		}
-		taken[m.Port] = "spec.metrics.port"
+		taken[port] = owner
 	}
-	for i, s := range r.Spec.Sidecars {
+	if m != nil {
+		take("spec.metrics.port", m.Port, "spec.metrics.port")
+	}
+	for i, s := range sidecars {
 		for _, name := range slices.Sorted(maps.Keys(s.Ports)) {
-			at, port := fmt.Sprintf("spec.sidecars[%d].ports", i), s.Ports[name]
-			if owner, twice := taken[port]; twice {
-				r.fail(at+"."+name, "duplicate", "%d is the port of %s in the same pod: choose another", port, owner)
-			}
-			taken[port] = fmt.Sprintf("spec.sidecars[%d]", i)
+			take(fmt.Sprintf("spec.sidecars[%d].ports.%s", i, name), s.Ports[name], fmt.Sprintf("spec.sidecars[%d]", i))
 		}
 	}
 }

@@ -5,160 +5,196 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
+)
+
+var controllersRules = []Rule{
+	part.Of3(managedBy, part.ManagedBy, part.Gang, part.Target),
+	part.Of4(podNames, derivedNames, part.HashedNames, part.Target, part.Coordinator),
+	part.Of4(trainJobProcesses, part.Target, part.Processes, part.GPU, part.GPUResource),
+	part.Of2(dlroverSettings, dlrover, part.DLRover),
+	part.Of3(dlroverWorkers, dlrover, part.DLRover, part.Counts),
+	part.Of3(dlroverMetadata, dlrover, part.Metadata, part.WorkloadAnnotations),
+	part.Of3(dlroverAmounts, dlrover, workerCPU, workerMemory),
+	part.Of2(dlroverEnvironment, dlrover, variables),
+	part.Of2(dlroverPods, dlrover, workerPatch),
+	part.Of3(dlroverPriority, dlrover, part.PriorityClass, workerPatch),
+	part.Of1(dlroverProgram, dlroverLaunch),
+	part.Of3(elasticJobRendezvous, elasticJob, part.Backend, runID),
+	part.Of3(elasticJobProgram, elasticJob, part.Command, part.Launch),
+	part.Of2(elasticJobContainers, elasticJob, workerPatch),
+	part.Of3(elasticJobFailure, part.Target, part.LeavesFailed, part.Failure),
+}
+
+var (
+	workerCPU     = part.OfSpec("resources.cpu", func(s *job.Spec) job.Amount { return s.Resources.CPU })
+	workerMemory  = part.OfSpec("resources.memory", func(s *job.Spec) job.Amount { return s.Resources.Memory })
+	runID         = part.OfSpec("rendezvous.id", func(s *job.Spec) string { return s.Rendezvous.ID })
+	dlrover       = part.OfSpec("framework", func(s *job.Spec) bool { return s.Framework == job.FrameworkDLRover })
+	dlroverLaunch = part.OfSpec("framework command args", func(s *job.Spec) *job.Launch {
+		if s.Framework != job.FrameworkDLRover {
+			return nil
+		}
+		return s.Launch()
+	})
+	// elasticJob says whether TorchElastic's controller starts the workers.
+	elasticJob = part.OfSpec("framework target", func(s *job.Spec) bool {
+		return s.Framework == job.FrameworkTorchelastic && s.Target == job.TargetElasticJob
+	})
+	derivedNames = part.New("metadata target groups coordinator workers.replicas workers.max workers.slices",
+		func(j *job.Job) nameLengths {
+			return nameLengths{j.DerivedName(true), j.DerivedName(false), j.PodNameLength(false)}
+		})
 )
 
 // managedBy checks that there is somebody to start the job.
-func (r *Validation) managedBy() {
-	s := &r.Spec
-	switch by := s.ManagedBy; {
+func managedBy(p *Problems, by string, g *job.Gang, target string) {
+	switch {
 	case by == "":
-	case by == job.MultiKueue && !s.Gang.Is(job.GangKueue):
-		r.fail("spec.managedBy", "requires", "Kueue starts only jobs of a queue: set gang.scheduler kueue with "+
+	case by == job.MultiKueue && !g.Is(job.GangKueue):
+		p.fail("spec.managedBy", "requires", "Kueue starts only jobs of a queue: set gang.scheduler kueue with "+
 			"gang.queue, or leave it out")
-	case by != job.MultiKueue && s.Target != job.TargetJob && s.Target != job.TargetJobSet:
+	case by != job.MultiKueue && target != job.TargetJob && target != job.TargetJobSet:
 		// the patterns of these CustomResourceDefinitions, beside the name of their own controller
-		r.fail("spec.managedBy", "target", "target %s takes %s alone; targets %s, %s take any", s.Target,
+		p.fail("spec.managedBy", "target", "target %s takes %s alone; targets %s, %s take any", target,
 			job.MultiKueue, job.TargetJob, job.TargetJobSet)
 	}
 }
 
-var controllersRules = []oldRule{
-	{(*Validation).podNames, "framework target hashedNames metadata groups coordinator workers.replicas workers.max"},
-	{(*Validation).trainJobProcesses, "target workers.processes resources.gpu resources.gpuResource"},
-}
+// nameLengths are those of the longest derived name with a hash and without, and of the longest pod's name without.
+type nameLengths struct{ hashed, plain, pod int }
 
 // podNames holds the names that JobSet's controller derives against the length of a hostname.
-func (r *Validation) podNames() {
-	length := r.DerivedName(r.Spec.HashedNames)
+func podNames(p *Problems, n nameLengths, hashed bool, target string, c *job.Coordinator) {
+	length := n.plain
+	if hashed {
+		length = n.hashed
+	}
 	switch {
 	case length <= job.LongestHostname:
-	case r.Spec.HashedNames && r.DerivedName(false) <= job.LongestHostname:
-		r.fail("spec.hashedNames", "length",
+	case hashed && n.plain <= job.LongestHostname:
+		p.fail("spec.hashedNames", "length",
 			"pods of target %s would have names of %d characters, above %d: make metadata.name %d shorter, or leave "+
-				"the hash out", r.Spec.Target, length, job.LongestHostname, length-job.LongestHostname)
-	case r.Spec.Coordinator != nil && r.PodNameLength(false) <= job.LongestHostname:
-		r.fail("spec.coordinator", "length", "its host name, which JobSet writes into a label, would have %d "+
+				"the hash out", target, length, job.LongestHostname, length-job.LongestHostname)
+	case c != nil && n.pod <= job.LongestHostname:
+		p.fail("spec.coordinator", "length", "its host name, which JobSet writes into a label, would have %d "+
 			"characters, above %d: make metadata.name or the group's name shorter", length, job.LongestHostname)
 	default:
-		r.fail("spec.groups", "length", "names of target %s that are made of metadata.name and a group's name would "+
-			"have %d characters, above %d: make one of the two %d shorter", r.Spec.Target, length, job.LongestHostname,
+		p.fail("spec.groups", "length", "names of target %s that are made of metadata.name and a group's name would "+
+			"have %d characters, above %d: make one of the two %d shorter", target, length, job.LongestHostname,
 			length-job.LongestHostname)
 	}
 }
 
 // trainJobProcesses refuses what Trainer would count otherwise than torchrun: it takes a resource for an accelerator if
 // its name has "gpu" in it, and CPUs only where there is none (kubeflow/trainer v2.3.0, pkg/runtime/runtime.go).
-func (r *Validation) trainJobProcesses() {
-	p, res := r.Spec.Workers.Processes, &r.Spec.Resources
-	if r.Spec.Target != job.TargetTrainJob || p.IntVal > 0 || res.GPU == 0 {
+func trainJobProcesses(p *Problems, target string, processes intstr.IntOrString, gpu int64, gpuResource string) {
+	if target != job.TargetTrainJob || processes.IntVal > 0 || gpu == 0 {
 		return
 	}
 	const at = "spec.workers.processes"
-	switch seen := strings.Contains(strings.ToLower(res.GPUResource), "gpu"); {
-	case p.StrVal == "cpu" && seen:
-		r.fail(at, "requires", "Trainer starts a process for each accelerator where a pod has some: give a number")
-	case p.StrVal != "cpu" && !seen:
-		r.fail(at, "requires", "Trainer does not take %s for an accelerator and would count CPUs: give a number",
-			res.GPUResource)
+	switch seen := strings.Contains(strings.ToLower(gpuResource), "gpu"); {
+	case processes.StrVal == "cpu" && seen:
+		p.fail(at, "requires", "Trainer starts a process for each accelerator where a pod has some: give a number")
+	case processes.StrVal != "cpu" && !seen:
+		p.fail(at, "requires", "Trainer does not take %s for an accelerator and would count CPUs: give a number",
+			gpuResource)
 	}
 }
 
-var dlroverRules = []oldRule{
-	{(*Validation).dlrover, "framework dlrover workers.replicas workers.min workers.max"},
-	{(*Validation).dlroverMaster, "framework metadata resources.cpu resources.memory env podTemplate"},
-	{(*Validation).dlroverPriority, "framework placement.priorityClass podTemplate"},
-	{(*Validation).dlroverProgram, "framework command args"},
-}
+// longestDLRoverName is for elasticjob-<name>-dlrover-master, a Service, to have 63 characters.
+const longestDLRoverName = 37
 
-// dlroverName is the longest name for which elasticjob-<name>-dlrover-master, a Service, has 63 characters.
-const dlroverName = 37
-
-// dlrover holds the settings of DLRover together.
-func (r *Validation) dlrover() {
-	d, w := &r.Spec.DLRover, &r.Spec.Workers
-	if r.Spec.Framework != job.FrameworkDLRover {
-		return
-	}
-	if d.Brain != "" && d.OptimizeMode != "cluster" {
-		r.fail("spec.dlrover.brain", "requires",
+// dlroverSettings holds the settings of DLRover together.
+func dlroverSettings(p *Problems, dlrover bool, d *job.DLRover) {
+	if dlrover && d.Brain != "" && d.OptimizeMode != "cluster" {
+		p.fail("spec.dlrover.brain", "requires",
 			"only optimizeMode cluster asks a brain: leave it out, or set optimizeMode: cluster")
 	}
-	if d.ExcludeStraggler && !d.NetworkCheck {
-		r.fail("spec.dlrover.excludeStraggler", "requires",
+	if dlrover && d.ExcludeStraggler && !d.NetworkCheck {
+		p.fail("spec.dlrover.excludeStraggler", "requires",
 			"only the network check finds stragglers: set networkCheck: true")
 	}
-	if w.Max > w.Replicas {
-		r.fail("spec.workers.max", "order",
+}
+
+// dlroverWorkers refuses numbers of workers that DLRover never starts.
+func dlroverWorkers(p *Problems, dlrover bool, d *job.DLRover, w part.Count) {
+	if dlrover && w.Max > w.Replicas {
+		p.fail("spec.workers.max", "order",
 			"%d is above replicas %d, and DLRover starts no more workers than replicas: leave max out", w.Max,
 			w.Replicas)
 	}
-	if u := d.NodeUnit; u > 0 && (w.Min%u != 0 || w.Replicas%u != 0) {
-		r.fail("spec.dlrover.nodeUnit", "order", "min %d and replicas %d must be multiples of %d", w.Min, w.Replicas, u)
+	if u := d.NodeUnit; dlrover && u > 0 && (w.Min%u != 0 || w.Replicas%u != 0) {
+		p.fail("spec.dlrover.nodeUnit", "order", "min %d and replicas %d must be multiples of %d", w.Min, w.Replicas, u)
 	}
 }
 
-// dlroverMaster refuses what the master would not pass on to the workers, or would change.
-func (r *Validation) dlroverMaster() {
-	if r.Spec.Framework != job.FrameworkDLRover {
+// dlroverMetadata refuses a name that is too long for the Service of the master, and an annotation that tegen sets.
+func dlroverMetadata(p *Problems, dlrover bool, m *job.Metadata, workload map[string]string) {
+	if !dlrover {
 		return
 	}
-	if len(r.Metadata.Name) > dlroverName {
-		r.fail("metadata.name", "range",
-			"has %d characters, and the Service elasticjob-<name>-dlrover-master has room for %d", len(r.Metadata.Name),
-			dlroverName)
+	if len(m.Name) > longestDLRoverName {
+		p.fail("metadata.name", "range",
+			"has %d characters, and the Service elasticjob-<name>-dlrover-master has room for %d", len(m.Name),
+			longestDLRoverName)
 	}
 	for at, annotations := range map[string]map[string]string{
-		"metadata.annotations": r.Metadata.Annotations, "spec.workload.annotations": r.Spec.Workload.Annotations,
+		"metadata.annotations": m.Annotations, "spec.workload.annotations": workload,
 	} {
 		if _, ok := annotations["pending_timeout"]; ok {
-			r.failKey(at, "pending_timeout", "reserved", "is set by spec.dlrover.pendingTimeout")
+			p.failKey(at, "pending_timeout", "reserved", "is set by spec.dlrover.pendingTimeout")
 		}
 	}
-	res := &r.Spec.Resources
-	if res.CPU.MilliValue()%100 != 0 {
-		r.fail("spec.resources.cpu", "format", "DLRover's master rounds %s to tenths of a CPU: use a multiple of 100m",
-			res.CPU.String())
+}
+
+// dlroverAmounts refuses amounts that the master rounds.
+func dlroverAmounts(p *Problems, dlrover bool, cpu, memory job.Amount) {
+	if dlrover && cpu.MilliValue()%100 != 0 {
+		p.fail("spec.resources.cpu", "format", "DLRover's master rounds %s to tenths of a CPU: use a multiple of 100m",
+			&cpu.Quantity)
 	}
-	if res.Memory.Value()%(1<<20) != 0 {
-		r.fail("spec.resources.memory", "format", "DLRover's master rounds %s down to whole Mi: use a multiple of 1Mi",
-			res.Memory.String())
+	if dlrover && memory.Value()%(1<<20) != 0 {
+		p.fail("spec.resources.memory", "format", "DLRover's master rounds %s down to whole Mi: use a multiple of 1Mi",
+			&memory.Quantity)
 	}
-	for i, e := range r.Spec.Env {
-		if slices.Contains(masterEnv, e.Name) {
-			r.fail(fmt.Sprintf("spec.env[%d].name", i), "reserved", "%s is set by DLRover's master", e.Name)
+}
+
+// dlroverEnvironment refuses variables that the master sets.
+func dlroverEnvironment(p *Problems, dlrover bool, variables map[string]string) {
+	for at, name := range variables {
+		if dlrover && slices.Contains(masterEnv, name) {
+			p.fail(at, "reserved", "%s is set by DLRover's master", name)
 		}
 	}
-	for at, name := range r.patchedEnv() {
-		if slices.Contains(masterEnv, name) {
-			r.fail(at+".name", "reserved", "%s is set by DLRover's master", name)
-		}
-	}
-	patch := r.patch()
-	if patch.Spec.TerminationGracePeriodSeconds != nil {
-		r.fail("spec.podTemplate.spec.terminationGracePeriodSeconds", "requires",
+}
+
+// dlroverPods refuses what the master would not pass on to the workers, or would change.
+func dlroverPods(p *Problems, dlrover bool, worker podPatch) {
+	if dlrover && worker.Spec.TerminationGracePeriodSeconds != nil {
+		p.fail("spec.podTemplate.spec.terminationGracePeriodSeconds", "requires",
 			"DLRover's master gives every pod Kubernetes' own 30s: leave it out")
 	}
-	for i, c := range patch.Spec.Containers {
-		if c.Name == "worker" && c.Lifecycle != nil {
-			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d].lifecycle", i), "requires",
+	for i, c := range worker.Spec.Containers {
+		if dlrover && c.Name == "worker" && c.Lifecycle != nil {
+			p.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d].lifecycle", i), "requires",
 				"DLRover's master drops it: leave it out")
 		}
 	}
 }
 
 // dlroverPriority refuses the names of classes of which the master dies (dlrover/python/common/node.py).
-func (r *Validation) dlroverPriority() {
-	if r.Spec.Framework != job.FrameworkDLRover {
-		return
-	}
+func dlroverPriority(p *Problems, dlrover bool, class string, worker podPatch) {
 	for at, class := range map[string]string{
-		"spec.placement.priorityClass":            r.Spec.Placement.PriorityClass,
-		"spec.podTemplate.spec.priorityClassName": r.patch().Spec.PriorityClassName,
+		"spec.placement.priorityClass":            class,
+		"spec.podTemplate.spec.priorityClassName": worker.Spec.PriorityClassName,
 	} {
-		if class != "" && class != "high" && class != "low" {
-			r.fail(at, "requires", "DLRover's master ends at a class called %s: use high or low, the two that it takes",
+		if dlrover && class != "" && class != "high" && class != "low" {
+			p.fail(at, "requires", "DLRover's master ends at a class called %s: use high or low, the two that it takes",
 				class)
 		}
 	}
@@ -172,9 +208,9 @@ var masterEnv = []string{
 }
 
 // dlroverProgram refuses another's launcher.
-func (r *Validation) dlroverProgram() {
-	if l := r.Spec.Launch(); r.Spec.Framework == job.FrameworkDLRover && l != nil && !l.Dlrover() {
-		r.fail("spec.command", "requires",
+func dlroverProgram(p *Problems, l *job.Launch) {
+	if l != nil && !l.Dlrover() {
+		p.fail("spec.command", "requires",
 			"%s does not talk to DLRover's master: leave it out, tegen starts dlrover-run", l.Program)
 	}
 }
@@ -200,46 +236,43 @@ func DlroverNames(jobs []Loaded, roots []*structural.Node) (errs structural.Erro
 	return errs
 }
 
-var elasticjobRules = []oldRule{
-	{(*Validation).elasticJob, "framework target launcher command args rendezvous.backend rendezvous.id podTemplate"},
-	{(*Validation).elasticJobFailure, "framework target failure"},
-}
-
-// elasticJob holds a job to what TorchElastic's controller does on its own: it hands --rdzv_backend=etcd,
+// elasticJobRendezvous holds a job to what TorchElastic's controller does on its own: it passes --rdzv_backend=etcd,
 // --rdzv_endpoint, --rdzv_id and --nnodes to every container before its args, and nothing else.
-func (r *Validation) elasticJob() {
-	s := &r.Spec
-	if s.Framework != job.FrameworkTorchelastic || s.Target != job.TargetElasticJob {
-		return
-	}
-	if s.Rendezvous.Backend != job.BackendEtcd {
-		r.fail("spec.rendezvous.backend", "requires",
+func elasticJobRendezvous(p *Problems, elasticJob bool, backend, id string) {
+	if elasticJob && backend != job.BackendEtcd {
+		p.fail("spec.rendezvous.backend", "requires",
 			"the controller of target elasticjob passes --rdzv_backend=etcd to every worker: set backend: etcd, and "+
 				"store: etcd or external")
 	}
-	if s.Rendezvous.ID != "" {
-		r.fail("spec.rendezvous.id", "requires",
+	if elasticJob && id != "" {
+		p.fail("spec.rendezvous.id", "requires",
 			"the controller of target elasticjob names the run like the job: leave it out")
 	}
-	l := s.Launch()
-	if last := len(s.Command) - 1; l != nil && last >= 0 && l.Program != "" &&
-		!job.LauncherWord().MatchString(s.Command[last]) {
-		r.fail(fmt.Sprintf("spec.command[%d]", last), "requires",
+}
+
+// elasticJobProgram refuses a launcher that would not read the controller's options, or that has the same ones.
+func elasticJobProgram(p *Problems, elasticJob bool, command []string, l *job.Launch) {
+	if !elasticJob || l == nil {
+		return
+	}
+	if last := len(command) - 1; last >= 0 && l.Program != "" && !job.LauncherWord().MatchString(command[last]) {
+		p.fail(fmt.Sprintf("spec.command[%d]", last), "requires",
 			"the controller of target elasticjob puts its options before args: let the command end with the "+
 				"launcher, and move the rest to args")
 	}
-	if l != nil {
-		for _, o := range l.Options {
-			if o.Name == "nnodes" || strings.HasPrefix(o.Name, "rdzv_") && o.Name != "rdzv_conf" {
-				r.fail(o.Path, "requires",
-					"--%s is passed by the controller of target elasticjob: leave it out, spec.workers and "+
-						"spec.rendezvous say it", o.Name)
-			}
+	for _, o := range l.Options {
+		if o.Name == "nnodes" || strings.HasPrefix(o.Name, "rdzv_") && o.Name != "rdzv_conf" {
+			p.fail(o.Path, "requires", "--%s is passed by the controller of target elasticjob: leave it out, "+
+				"spec.workers and spec.rendezvous say it", o.Name)
 		}
 	}
-	for i, c := range r.patch().Spec.Containers {
-		if c.Name != "worker" {
-			r.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i), "requires",
+}
+
+// elasticJobContainers refuses containers beside the workers' own, which do not read the controller's options.
+func elasticJobContainers(p *Problems, elasticJob bool, worker podPatch) {
+	for i, c := range worker.Spec.Containers {
+		if elasticJob && c.Name != "worker" {
+			p.fail(fmt.Sprintf("spec.podTemplate.spec.containers[%d]", i), "requires",
 				"the controller of target elasticjob passes the launcher's options to every container, which %q does "+
 					"not read: target job or pytorchjob takes more containers", c.Name)
 		}
@@ -248,11 +281,10 @@ func (r *Validation) elasticJob() {
 
 // elasticJobFailure refuses to leave killed workers as they are: TorchElastic's controller makes them again wherever it
 // makes no others again (ExitCode, kubeflow/common v0.0.0-20200327002023-0b3a4c3fca85, pkg/util/train).
-func (r *Validation) elasticJobFailure() {
+func elasticJobFailure(p *Problems, target string, leavesFailed bool, f *job.Failure) {
 	const at = "spec.failure.ignoreDisruptions"
-	if s := &r.Spec; s.Target == job.TargetElasticJob && s.LeavesFailed() && r.IsSet(at) &&
-		!s.Failure.IgnoreDisruptions {
-		r.fail(at, "requires", "the controller of target elasticjob makes workers again that were killed where it "+
+	if target == job.TargetElasticJob && leavesFailed && p.IsSet(at) && !f.IgnoreDisruptions {
+		p.fail(at, "requires", "the controller of target elasticjob makes workers again that were killed where it "+
 			"leaves those that failed: leave it out")
 	}
 }

@@ -9,206 +9,227 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
 // shortestWait is what a gang needs at least to be placed at all.
 const shortestWait = 10 * time.Second
 
-var gangRules = []oldRule{
-	{
-		(*Validation).gang,
-		"gang framework launcher target mxnet.mode bytescheduler.mode workers groups",
-	},
-	{(*Validation).gangDialect, "gang target kubernetesVersion suspend"},
-	{(*Validation).gangPartial, "gang framework target launcher workers workload.annotations"},
-	{(*Validation).gangPlacement, "gang placement.scheduler placement.priorityClass podTemplate roles"},
-	{(*Validation).gangGroup, "gang framework mxnet.mode bytescheduler.mode metadata"},
-	{(*Validation).foreignGang, "gang metadata workload podTemplate roles"},
+var gangRules = []Rule{
+	part.Of5(gangMinimum, part.Gang, part.Workers, part.Target, part.Unlaunched, countedTogether),
+	part.Of2(gangMatch, part.Gang, part.Counts),
+	part.Of1(gangFields, part.Gang),
+	part.Of3(gangName, part.Gang, part.Target, part.NamesGang),
+	part.Of1(gangQueue, part.Gang),
+	part.Of2(gangVersion, part.Gang, part.KubernetesVersion),
+	part.Of5(gangPartial, part.Gang, part.Counts, part.Target, part.Unlaunched, part.WorkloadAnnotations),
+	part.Of2(gangScheduler, part.Gang, part.Scheduler),
+	part.Of2(gangPriority, part.Gang, part.PriorityClass),
+	part.Of2(gangPods, part.Gang, patches),
+	part.Of2(gangGroup, part.Gang, part.GangIDs),
+	part.Of2(foreignGang, part.Gang, patches),
 }
 
-// gang holds the numbers of a gang against those of the workers.
-func (r *Validation) gang() {
-	g := r.Spec.Gang
+// countedTogether is a role whose pods the gang's scheduler counts together with the workers, "" where there is none.
+var countedTogether = part.OfSpec("gang framework target mxnet.mode bytescheduler.mode workers.min groups",
+	func(s *job.Spec) string {
+		all := s.Components()
+		if len(all) > 1 && s.Gang.Active() && (s.Gang.Dialect().Total || s.MakesPodGroup()) && !s.CountsTasks() {
+			return all[0]
+		}
+		return ""
+	})
+
+// gangMinimum holds the minimum of a gang against the numbers of the workers.
+func gangMinimum(p *Problems, g *job.Gang, w *job.Workers, target string, unlaunched bool, other string) {
 	if !g.Active() {
 		return
 	}
 	const at = "spec.gang.minAvailable"
-	w := &r.Spec.Workers
 	switch {
 	case g.MinAvailable > w.Replicas:
-		r.fail(at, "order", "%d is above spec.workers.replicas %d: the gang could never start", g.MinAvailable,
+		p.fail(at, "order", "%d is above spec.workers.replicas %d: the gang could never start", g.MinAvailable,
 			w.Replicas)
-	case g.MinAvailable < w.Min && !r.Spec.Unlaunched(): // whose pods are told of no others
-		r.fail(at, "order", "%d is below spec.workers.min %d: the pods placed could never rendezvous", g.MinAvailable,
+	case g.MinAvailable < w.Min && !unlaunched: // whose pods are told of no others
+		p.fail(at, "order", "%d is below spec.workers.min %d: the pods placed could never rendezvous", g.MinAvailable,
 			w.Min)
 	case g.MinAvailable == w.Replicas:
 	case g.Scheduler == job.GangKueue:
-		r.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler",
+		p.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler",
 			w.Replicas, g.MinAvailable, w.Replicas)
-	case len(r.Spec.Components()) > 1 && (g.Dialect().Total || r.Spec.MakesPodGroup()) && !r.Spec.CountsTasks():
-		r.fail(at, "requires",
-			"%s of target %s counts the pods of all roles together, so workers could stand in for a %s: set it to "+
-				"%d, or use %s",
-			g.Scheduler, r.Spec.Target, r.Spec.Components()[0], w.Replicas, r.countsRoles())
+	case other != "":
+		p.fail(at, "requires", "%s of target %s counts the pods of all roles together, so workers could stand in for a "+
+			"%s: set it to %d, or use %s", g.Scheduler, target, other, w.Replicas, countsRoles(target))
 	}
-	if w.Min < w.Max && g.MatchPolicy != "waiting-and-running" {
-		r.fail("spec.gang.matchPolicy", "requires",
-			"an elastic job needs waiting-and-running: %s leaves workers that join later outside the gang",
-			g.MatchPolicy)
+}
+
+func gangMatch(p *Problems, g *job.Gang, w part.Count) {
+	if g.Active() && w.Min < w.Max && g.MatchPolicy != "waiting-and-running" {
+		p.fail("spec.gang.matchPolicy", "requires", "an elastic job needs waiting-and-running: %s leaves workers that "+
+			"join later outside the gang", g.MatchPolicy)
 	}
 }
 
 // countsRoles are the schedulers that know a minimum of each role. Volcano's PodGroup has one for each task
 // (minTaskMember), which controllers that make it themselves leave out.
-func (r *Validation) countsRoles() string {
+func countsRoles(target string) string {
 	names := job.DialectsWhere(func(d job.Dialect) bool {
-		return !d.Total && !slices.Contains(job.Groupers[r.Spec.Target], d.Name)
+		return !d.Total && !slices.Contains(job.Groupers[target], d.Name)
 	})
 	last := len(names) - 1
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// gangDialect holds what is asked against what the scheduler can be told.
-func (r *Validation) gangDialect() {
-	g := r.Spec.Gang
+// gangFields holds what is asked against what the scheduler can be told.
+func gangFields(p *Problems, g *job.Gang) {
 	if !g.Active() {
 		return
 	}
 	d := g.Dialect()
 	for _, field := range []string{"mode", "groups", "waitTimeout", "matchPolicy", "queue"} {
-		if r.IsSet("spec.gang."+field) && !slices.Contains(d.Fields, field) {
+		if p.IsSet("spec.gang."+field) && !slices.Contains(d.Fields, field) {
 			takers := job.DialectsWhere(func(d job.Dialect) bool { return slices.Contains(d.Fields, field) })
-			r.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler,
+			p.fail("spec.gang."+field, "requires", "gang scheduler %s takes none: it is for %s", g.Scheduler,
 				strings.Join(takers, " and "))
 		}
 	}
 	switch wait := g.WaitTimeout; {
 	case d.Longest == 0: // it has none
 	case wait.Duration > d.Longest:
-		r.fail("spec.gang.waitTimeout", "range", "%s is above the %dm %s", job.Short(wait), int(d.Longest.Minutes()),
+		p.fail("spec.gang.waitTimeout", "range", "%s is above the %dm %s", job.Short(wait), int(d.Longest.Minutes()),
 			d.Why)
 	case wait.Duration < shortestWait:
-		r.fail("spec.gang.waitTimeout", "range",
+		p.fail("spec.gang.waitTimeout", "range",
 			"%s is below %ds: to schedule the members alone takes seconds, and the gang would be given up each time",
 			job.Short(wait), int(shortestWait.Seconds()))
 	}
-	if r.Spec.NamesGang() && r.IsSet("spec.gang.name") {
-		r.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out",
-			r.Spec.Target, g.Scheduler)
-	}
-	switch g.Scheduler {
-	case job.GangKueue:
-		r.gangQueue()
-	case job.GangKubernetes:
-		r.gangVersion()
+}
+
+func gangName(p *Problems, g *job.Gang, target string, named bool) {
+	if named && p.IsSet("spec.gang.name") {
+		p.fail("spec.gang.name", "requires", "target %s under %s is known by the name of the job: leave it out",
+			target, g.Scheduler)
 	}
 }
 
 // gangQueue is what Kueue needs: it finds queue and priority in labels, and the job's suspension is its own means.
-func (r *Validation) gangQueue() {
-	g := r.Spec.Gang
+func gangQueue(p *Problems, g *job.Gang) {
+	if !g.Is(job.GangKueue) {
+		return
+	}
 	if g.Queue == "" {
-		r.fail("spec.gang.queue", "required", "required field is missing: the LocalQueue in which the job waits")
+		p.fail("spec.gang.queue", "required", "required field is missing: the LocalQueue in which the job waits")
 	}
 	for field, value := range map[string]string{"queue": g.Queue, "priority": g.Priority} {
 		if len(value) > 63 {
-			r.fail("spec.gang."+field, "range", "has %d characters: Kueue reads it from a label, which holds 63",
+			p.fail("spec.gang."+field, "range", "has %d characters: Kueue reads it from a label, which holds 63",
 				len(value))
 		}
 	}
-	if r.IsSet("spec.suspend") {
-		r.fail("spec.suspend", "requires",
+	if p.IsSet("spec.suspend") {
+		p.fail("spec.suspend", "requires",
 			"Kueue suspends the job until it is admitted and would undo this: leave it out; to suspend the job by "+
 				"hand, set spec.active: false of its Workload")
 	}
 }
 
 // gangPartial holds the number of workers that Kueue may start a Job with against those that can train.
-func (r *Validation) gangPartial() {
-	text, ok := r.Spec.Workload.Annotations[job.KueuePartialKey]
-	if !ok || !r.Spec.Gang.Is(job.GangKueue) {
+func gangPartial(
+	p *Problems, g *job.Gang, w part.Count, target string, unlaunched bool, annotations map[string]string,
+) {
+	text, ok := annotations[job.KueuePartialKey]
+	if !ok || !g.Is(job.GangKueue) {
 		return
 	}
 	const at = "spec.workload.annotations"
-	w := &r.Spec.Workers
 	least := w.Min
-	if r.Spec.Unlaunched() {
+	if unlaunched {
 		least = 1
 	}
 	switch n, err := strconv.ParseInt(text, 10, 32); {
-	case r.Spec.Target != job.TargetJob:
-		r.failKey(at, job.KueuePartialKey, "requires", "Kueue reads it of target job alone: leave it out")
+	case target != job.TargetJob:
+		p.failKey(at, job.KueuePartialKey, "requires", "Kueue reads it of target job alone: leave it out")
 	case least == w.Replicas:
-		r.failKey(at, job.KueuePartialKey, "requires",
+		p.failKey(at, job.KueuePartialKey, "requires",
 			"fewer workers than spec.workers.min %d could never rendezvous: "+
 				"leave it out, or lower the minimum", w.Min)
 	case err != nil || int32(n) < least || int32(n) >= w.Replicas:
-		r.failKey(at, job.KueuePartialKey, "range", "is %q: want a number from spec.workers.min %d to %d, one below "+
+		p.failKey(at, job.KueuePartialKey, "range", "is %q: want a number from spec.workers.min %d to %d, one below "+
 			"spec.workers.replicas", text, least, w.Replicas-1)
 	}
 }
 
 // gangVersion knows the minor releases whose API differs (KEP-4671): v1alpha2 in 1.36, v1beta1 in 1.37.
-func (r *Validation) gangVersion() {
-	version := r.Spec.KubernetesVersion
+func gangVersion(p *Problems, g *job.Gang, version string) {
+	if !g.Is(job.GangKubernetes) {
+		return
+	}
 	_, text, _ := strings.Cut(version, ".")
 	minor, _ := strconv.Atoi(text)
 	switch {
 	case version == "":
-		r.fail("spec.kubernetesVersion", "required",
+		p.fail("spec.kubernetesVersion", "required",
 			"required field is missing: gang scheduler kubernetes has another API in each minor release, \"1.36\" or "+
 				"\"1.37\"")
 	case minor < 36:
-		r.fail("spec.kubernetesVersion", "range",
+		p.fail("spec.kubernetesVersion", "range",
 			"gang scheduler kubernetes needs 1.36 at least, not %s: use koordinator, coscheduling or volcano", version)
 	case minor > 37:
-		r.fail("spec.kubernetesVersion", "range", "the gang API of %s is not known here yet: 1.36 or 1.37", version)
+		p.fail("spec.kubernetesVersion", "range", "the gang API of %s is not known here yet: 1.36 or 1.37", version)
 	}
 }
 
-// gangPlacement keeps all pods of a gang with one scheduler and one priority. An author may name the gang's scheduler
-// as the cluster calls it, which may even be default-scheduler, but not another gang scheduler.
-func (r *Validation) gangPlacement() {
-	g, p := r.Spec.Gang, &r.Spec.Placement
+// gangScheduler keeps all pods of a gang with one scheduler. An author may name the gang's scheduler as the cluster
+// calls it, which may even be default-scheduler, but not another gang scheduler.
+func gangScheduler(p *Problems, g *job.Gang, scheduler string) {
 	if !g.Active() {
 		return
 	}
 	others := job.DialectsWhere(func(d job.Dialect) bool {
-		return d.Scheduler != "" && d.Scheduler == p.Scheduler && d.Name != g.Scheduler && g.Scheduler != job.GangKueue
+		return d.Scheduler != "" && d.Scheduler == scheduler && d.Name != g.Scheduler && g.Scheduler != job.GangKueue
 	})
 	for _, name := range others {
-		r.fail("spec.placement.scheduler", "order",
+		p.fail("spec.placement.scheduler", "order",
 			"%s is gang scheduler %s, which ignores gangs of %s: leave it out, "+
-				"or give the name that %s runs under", p.Scheduler, name, g.Scheduler, g.Scheduler)
+				"or give the name that %s runs under", scheduler, name, g.Scheduler, g.Scheduler)
 	}
-	if g.Priority != "" && g.Scheduler != job.GangKueue && p.PriorityClass != "" && p.PriorityClass != g.Priority {
-		r.fail("spec.gang.priority", "order",
-			"%s is not spec.placement.priorityClass %s: all pods of a gang share one priority", g.Priority,
-			p.PriorityClass)
+}
+
+// gangPriority keeps all pods of a gang with one priority.
+func gangPriority(p *Problems, g *job.Gang, class string) {
+	if g.Active() && g.Priority != "" && g.Scheduler != job.GangKueue && class != "" && class != g.Priority {
+		p.fail("spec.gang.priority", "order", "%s is not spec.placement.priorityClass %s: all pods of a gang share one "+
+			"priority", g.Priority, class)
 	}
-	for _, patch := range r.patches() {
+}
+
+// gangPods keeps the escape hatches from giving some pods of a gang another scheduler or priority.
+func gangPods(p *Problems, g *job.Gang, patches []patch) {
+	if !g.Active() {
+		return
+	}
+	for _, patch := range patches {
 		for _, field := range []string{"schedulerName", "priorityClassName", "priority", "schedulingGroup"} {
-			if at := patch.at + ".spec." + field; job.Trains(patch.role) && r.IsSet(at) {
-				r.fail(at, "reserved", "all pods of a gang have the same: it is set by spec.gang and spec.placement")
+			if at := patch.at + ".spec." + field; job.Trains(patch.role) && p.IsSet(at) {
+				p.fail(at, "reserved", "all pods of a gang have the same: it is set by spec.gang and spec.placement")
 			}
 		}
 	}
 }
 
 // gangGroup holds the group against the gang.
-func (r *Validation) gangGroup() {
-	g := r.Spec.Gang
+func gangGroup(p *Problems, g *job.Gang, own []string) {
 	if !g.Active() || len(g.Groups) == 0 {
 		return
 	}
 	var missing []string
-	for _, own := range r.GangIDs() {
-		if !slices.Contains(g.Groups, own) {
-			missing = append(missing, own)
+	for _, id := range own {
+		if !slices.Contains(g.Groups, id) {
+			missing = append(missing, id)
 		}
 	}
 	if len(missing) > 0 {
-		r.fail("spec.gang.groups", "requires", "the group must hold this gang too: add %s", strings.Join(missing, ", "))
+		p.fail("spec.gang.groups", "requires", "the group must hold this gang too: add %s", strings.Join(missing, ", "))
 	}
 }
 
@@ -220,28 +241,23 @@ func isGangKey(key string) bool {
 // foreignGang refuses those keys where they would declare a second gang, or a queue beside a field suspend. Those of
 // metadata and workload land on objects that tegen puts into a gang itself; in a pod template they are the author's
 // business as long as no gang is asked for.
-func (r *Validation) foreignGang() {
+func foreignGang(p *Problems, g *job.Gang, patches []patch) {
 	mappings := []string{
 		"metadata.labels", "metadata.annotations", "spec.workload.labels", "spec.workload.annotations",
 	}
-	if r.Spec.Gang.Active() {
-		for _, p := range r.patches() {
-			mappings = append(mappings, p.at+".metadata.labels", p.at+".metadata.annotations")
+	if g.Active() {
+		for _, patch := range patches {
+			mappings = append(mappings, patch.at+".metadata.labels", patch.at+".metadata.annotations")
 		}
 	}
 	for _, mapping := range mappings {
-		n := r.Root
-		for name := range strings.SplitSeq(mapping, ".") {
-			if n = n.Field(name); n == nil {
-				break
-			}
-		}
+		n := p.Node(mapping)
 		if n == nil {
 			continue
 		}
 		for _, e := range n.Fields {
 			if isGangKey(e.Key) {
-				r.failKey(mapping, e.Key, "reserved", "is set by spec.gang")
+				p.failKey(mapping, e.Key, "reserved", "is set by spec.gang")
 			}
 		}
 	}

@@ -36,12 +36,9 @@ func horovodProgram(p *Problems, horovodrun bool, command, args []string) {
 		if i >= max(len(command), 3) {
 			return
 		}
-		at := fmt.Sprintf("spec.command[%d]", i)
-		if i >= len(command) {
-			at = fmt.Sprintf("spec.args[%d]", i-len(command))
-		}
 		if m := job.HostLauncher().FindStringSubmatch(word); m != nil {
-			p.fail(at, "requires", "tegen puts horovodrun before the command: leave %s and its options out", m[1])
+			p.fail(job.WordPath(command, i), "requires",
+				"tegen puts horovodrun before the command: leave %s and its options out", m[1])
 		}
 	}
 }

@@ -1,48 +1,53 @@
 package rule
 
 import (
-	"fmt"
+	"cmp"
 	"path"
 	"slices"
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
-var jaxRules = []oldRule{
-	{(*Validation).jaxProcesses, "framework workers.processes"},
-	{(*Validation).jaxEnvironment, "framework env podTemplate roles"},
-	{(*Validation).jaxPort, "framework jax resources.gpu resources.gpuResource"},
+var launchRules = []Rule{
+	part.Of2(jaxProcesses, part.Framework, part.Processes),
+	part.Of2(jaxEnvironment, part.Framework, variables),
+	part.Of3(jaxPort, part.Framework, part.JAX, part.TPU),
+	part.Of2(launchedProcesses, ownLaunch, part.GPU),
+	part.Of5(launchOptions, boundLaunch, part.Processes, part.Master, part.MaxRestarts, nodeUnit),
+	part.Of3(unreachedFields, boundLaunch, part.Framework, part.DLRover),
+	part.Of4(launchedNodes, boundLaunch, part.Framework, part.Gang, part.Counts),
+	part.Of5(standaloneLaunch, part.Launch, part.Framework, part.Unlaunched, part.HostLaunched, part.MaxWorkers),
+	part.Of3(idleAccelerators, ownTorchrun, part.Processes, part.GPU),
+	part.Of3(ownRendezvous, rendezvousOptions, part.Target, part.Rendezvous),
+	part.Of5(launchedAlone, part.Framework, part.Launcher, part.Command, part.Args, part.MaxWorkers),
+	part.Of5(launchedTwice, part.LaunchedBy, part.Framework, part.Command, part.Args, part.MaxWorkers),
+	part.Of5(runnable, part.LaunchedBy, part.Command, part.Args, part.Script, serversCommand),
+	part.Of4(unlaunchedFields, part.Unlaunched, part.Master, part.Processes, part.Counts),
 }
 
 // jaxProcesses refuses several processes in a worker: each needs a number of its own, and JAX has no launcher.
-func (r *Validation) jaxProcesses() {
-	if p := r.Spec.Workers.Processes; r.Spec.Framework == job.FrameworkJAX && p.IntVal != 1 {
-		r.fail("spec.workers.processes", "requires",
+func jaxProcesses(p *Problems, framework string, processes intstr.IntOrString) {
+	if framework == job.FrameworkJAX && processes.IntVal != 1 {
+		p.fail("spec.workers.processes", "requires",
 			"one process drives all accelerators of a worker, and JAX has no launcher that starts more: leave this "+
 				"out, or have more workers with fewer accelerators each")
 	}
 }
 
 // jaxEnvironment refuses variables that tegen sets.
-func (r *Validation) jaxEnvironment() {
-	if r.Spec.Framework != job.FrameworkJAX {
-		return
-	}
-	check := func(at, name string) {
-		if slices.Contains(job.JAXVariables, name) {
-			r.fail(at, "reserved", "%s is set by tegen: see spec.jax and spec.workers", name)
+func jaxEnvironment(p *Problems, framework string, variables map[string]string) {
+	for at, name := range variables {
+		if framework == job.FrameworkJAX && slices.Contains(job.JAXVariables, name) {
+			p.fail(at, "reserved", "%s is set by tegen: see spec.jax and spec.workers", name)
 		}
-	}
-	for i, e := range r.Spec.Env {
-		check(fmt.Sprintf("spec.env[%d].name", i), e.Name)
-	}
-	for at, name := range r.patchedEnv() {
-		check(at+".name", name)
 	}
 }
 
@@ -51,92 +56,97 @@ func (r *Validation) jaxEnvironment() {
 var tpuPorts = []int32{8080, 8431, 8471, 8472, 8473, 8474, 8475, 8476, 8477, 8478, 8479}
 
 // jaxPort refuses a port that something else in the pod listens on.
-func (r *Validation) jaxPort() {
-	if p := r.Spec.JAX.Port; r.Spec.Framework == job.FrameworkJAX && r.Spec.TPU() && slices.Contains(tpuPorts, p) {
-		r.fail("spec.jax.port", "duplicate", "%d is a port of the TPUs' own library in the same pod: choose another", p)
+func jaxPort(p *Problems, framework string, jax *job.JAX, tpu bool) {
+	if framework == job.FrameworkJAX && tpu && slices.Contains(tpuPorts, jax.Port) {
+		p.fail("spec.jax.port", "duplicate", "%d is a port of the TPUs' own library in the same pod: choose another",
+			jax.Port)
 	}
 }
 
-var launchRules = []oldRule{
-	{(*Validation).launch, "framework launcher command args workers resources.gpu rendezvous dlrover gang"},
-}
-
-// launch holds an author's own call of a launcher against the fields that say the same: options win over variables, and
-// what a scheduler places must be what rendezvous waits for.
-func (r *Validation) launch() {
-	s := &r.Spec
+// ownLaunch is an author's own call of a launcher; nil where there is none, or one of another framework's.
+var ownLaunch = part.OfSpec("framework launcher command args", func(s *job.Spec) *job.Launch {
 	l := s.Launch()
 	if l == nil || s.Framework == job.FrameworkDLRover && !l.Dlrover() {
-		return
+		return nil
 	}
+	return l
+})
+
+// boundLaunch is one that fields of the job say the same as. Without a rendezvous of the job's its options are all that
+// it goes by, and pods may train each for itself.
+var boundLaunch = part.New("framework launcher command args", func(j *job.Job) *job.Launch {
+	if j.Spec.Unlaunched() {
+		return nil
+	}
+	return ownLaunch.Of(j)
+})
+
+// launchedProcesses refuses more processes than accelerators.
+func launchedProcesses(p *Problems, l *job.Launch, gpu int64) {
 	if o := l.Option("nproc_per_node"); o != nil {
-		if n, err := strconv.Atoi(o.Value); err == nil && s.Resources.GPU > 0 && int64(n) > s.Resources.GPU {
-			r.fail(o.Path, "order",
-				"%s is above spec.resources.gpu %d: each process needs an accelerator of its own", o, s.Resources.GPU)
+		if n, err := strconv.Atoi(o.Value); err == nil && gpu > 0 && int64(n) > gpu {
+			p.fail(o.Path, "order", "%s is above spec.resources.gpu %d: each process needs an accelerator of its own",
+				o, gpu)
 		}
 	}
-	if s.Unlaunched() {
-		return // its options are all that it goes by, and pods may train each for itself
-	}
-	for _, f := range launchFields(s) {
-		if f.field == "workers.processes" && s.Workers.Master && f.value == "auto" {
+}
+
+var nodeUnit = part.OfSpec("dlrover.nodeUnit", func(s *job.Spec) int32 { return s.DLRover.NodeUnit })
+
+// launchOptions holds an author's own call of a launcher against the fields that say the same: options win over
+// variables.
+func launchOptions(
+	p *Problems, l *job.Launch, processes intstr.IntOrString, master bool, maxRestarts, nodeUnit int32,
+) {
+	for _, f := range []struct{ field, option, value string }{
+		{"workers.processes", "nproc_per_node", processes.String()},
+		{"rendezvous.maxRestarts", "max_restarts", strconv.Itoa(int(maxRestarts))},
+		{"dlrover.nodeUnit", "node_unit", strconv.Itoa(int(nodeUnit))},
+	} {
+		if f.field == "workers.processes" && master && f.value == "auto" {
 			continue // the operator counts one for each pod then, and the option says how many torchrun starts there
 		}
-		if o := l.Option(f.option); o != nil && o.Value != f.value && r.IsSet("spec."+f.field) {
-			r.fail(o.Path, "order", "%s is not spec.%s %s: say it once", o, f.field, f.value)
+		if o := l.Option(f.option); o != nil && o.Value != f.value && p.IsSet("spec."+f.field) {
+			p.fail(o.Path, "order", "%s is not spec.%s %s: say it once", o, f.field, f.value)
 		}
 	}
-	if s.Framework == job.FrameworkDLRover {
-		r.unreached(l)
-	}
-	r.launchNodes(l)
 }
 
-// launchField is a field with the option that says the same.
-type launchField struct{ field, option, value string }
-
-func launchFields(s *job.Spec) []launchField {
-	return []launchField{
-		{"workers.processes", "nproc_per_node", s.Workers.Processes.String()},
-		{"rendezvous.maxRestarts", "max_restarts", strconv.Itoa(int(s.Rendezvous.MaxRestarts))},
-		{"dlrover.nodeUnit", "node_unit", strconv.Itoa(int(s.DLRover.NodeUnit))},
+// unreachedFields refuses fields that an author's dlrover-run does not get to know: torchrun reads variables, but its
+// master and its examples go by options.
+func unreachedFields(p *Problems, l *job.Launch, framework string, d *job.DLRover) {
+	if l == nil || framework != job.FrameworkDLRover {
+		return
 	}
-}
-
-// unreached refuses fields that an author's dlrover-run does not get to know: torchrun reads variables, but its master
-// and its examples go by options.
-func (r *Validation) unreached(l *job.Launch) {
-	fields := append(launchFields(&r.Spec),
-		launchField{field: "rendezvous.lastCall", option: "rdzv_conf"},
-		launchField{field: "rendezvous.joinTimeout", option: "rdzv_conf"},
-		launchField{field: "rendezvous.conf", option: "rdzv_conf"},
-	)
-	if r.Spec.DLRover.NetworkCheck {
-		fields = append(fields, launchField{field: "dlrover.networkCheck", option: "network_check"})
+	options := map[string]string{
+		"workers.processes": "nproc_per_node", "rendezvous.maxRestarts": "max_restarts",
+		"dlrover.nodeUnit": "node_unit", "rendezvous.lastCall": "rdzv_conf", "rendezvous.joinTimeout": "rdzv_conf",
+		"rendezvous.conf": "rdzv_conf",
 	}
-	if r.Spec.DLRover.ExcludeStraggler {
-		fields = append(fields, launchField{field: "dlrover.excludeStraggler", option: "exclude_straggler"})
+	if d.NetworkCheck {
+		options["dlrover.networkCheck"] = "network_check"
 	}
-	for _, f := range fields {
-		if r.IsSet("spec."+f.field) && l.Option(f.option) == nil {
-			r.fail("spec."+f.field, "requires",
-				"the command starts %s itself, so this field has no effect: add --%s there, or leave the launcher to "+
-					"tegen", l.Program, f.option)
+	if d.ExcludeStraggler {
+		options["dlrover.excludeStraggler"] = "exclude_straggler"
+	}
+	for field, option := range options {
+		if p.IsSet("spec."+field) && l.Option(option) == nil {
+			p.fail("spec."+field, "requires", "the command starts %s itself, so this field has no effect: add --%s "+
+				"there, or leave the launcher to tegen", l.Program, option)
 		}
 	}
 }
 
 var nodeRange = lazy.Regexp(`^([0-9]+)(?::(.*))?$`)
 
-// launchNodes reads --nnodes: MIN:MAX, or one number for both.
-func (r *Validation) launchNodes(l *job.Launch) {
-	s := &r.Spec
+// launchedNodes reads --nnodes: MIN:MAX, or one number for both. What a scheduler places must be what rendezvous waits
+// for.
+func launchedNodes(p *Problems, l *job.Launch, framework string, g *job.Gang, w part.Count) {
 	o := l.Option("nnodes")
 	if o == nil {
-		if s.Framework == job.FrameworkDLRover && l.Option("auto_config") == nil && s.Workers.Max > 1 {
-			r.fail("spec.command", "requires",
-				"%s starts with one node where --nnodes is missing: add --nnodes=%d:$NODE_NUM", l.Program,
-				s.Workers.Min)
+		if l != nil && framework == job.FrameworkDLRover && l.Option("auto_config") == nil && w.Max > 1 {
+			p.fail("spec.command", "requires", "%s starts with one node where --nnodes is missing: add "+
+				"--nnodes=%d:$NODE_NUM", l.Program, w.Min)
 		}
 		return
 	}
@@ -148,217 +158,209 @@ func (r *Validation) launchNodes(l *job.Launch) {
 	if err != nil {
 		return
 	}
-	if g := s.Gang; g.Active() && int64(g.MinAvailable) < least {
-		r.fail("spec.gang.minAvailable", "order",
+	if g.Active() && int64(g.MinAvailable) < least {
+		p.fail("spec.gang.minAvailable", "order",
 			"%d is below the %d of --nnodes=%s: the pods placed could never rendezvous", g.MinAvailable, least, o.Value)
 	}
-	if w := s.Workers; m[2] == "" && w.Min == w.Max {
+	if m[2] == "" && w.Min == w.Max {
 		if least != int64(w.Max) {
-			r.fail(o.Path, "order", "%s is not spec.workers.replicas %d: make them agree, or leave it out", o, w.Max)
+			p.fail(o.Path, "order", "%s is not spec.workers.replicas %d: make them agree, or leave it out", o, w.Max)
 		}
 		return
 	}
-	if least != int64(s.Workers.Min) {
-		r.fail(o.Path, "order", "--nnodes=%s starts with %d, spec.workers.min is %d: make them agree", o.Value, least,
-			s.Workers.Min)
+	if least != int64(w.Min) {
+		p.fail(o.Path, "order", "--nnodes=%s starts with %d, spec.workers.min is %d: make them agree", o.Value, least,
+			w.Min)
 	}
-	most := m[2]
-	if most == "" {
-		most = m[1]
-	}
-	if n, err := strconv.Atoi(most); err == nil && n != int(s.Workers.Max) {
-		r.fail(o.Path, "order", "--nnodes=%s ends with %d, spec.workers.max is %d: make them agree", o.Value, n,
-			s.Workers.Max)
+	if n, err := strconv.Atoi(cmp.Or(m[2], m[1])); err == nil && n != int(w.Max) {
+		p.fail(o.Path, "order", "--nnodes=%s ends with %d, spec.workers.max is %d: make them agree", o.Value, n, w.Max)
 	}
 }
 
-var ownLaunchRules = []oldRule{
-	{(*Validation).ownLaunch, "framework target launcher command args workers resources.gpu rendezvous env envFrom"},
-	{(*Validation).launchedAlone, "framework launcher command args workers script"},
+// standaloneLaunch refuses an option that leaves workers without each other. Launchers of hosts refuse any torchrun.
+func standaloneLaunch(
+	p *Problems, l *job.Launch, framework string, unlaunched, hostLaunched bool, workers int32,
+) {
+	o := l.Option("standalone")
+	if o == nil || l.Program == "" || unlaunched || hostLaunched || workers < 2 {
+		return
+	}
+	remedy := ""
+	if framework == job.FrameworkTorchelastic {
+		remedy = "; or set launcher: none, where that is meant"
+	}
+	p.fail(o.Path, "order", "--standalone has each of %d workers train alone: leave it out, and they train together%s",
+		workers, remedy)
 }
 
-// ownLaunch refuses options of an author's torchrun that win over what tegen sets up for it, and leave workers without
-// each other or accelerators without a process. Where a program is told of no rendezvous they are all that it goes by.
-func (r *Validation) ownLaunch() {
-	s := &r.Spec
+// ownTorchrun is an author's own call that goes by what tegen sets up; without a rendezvous of the job's, and with a
+// Master, its options are all that it goes by.
+var ownTorchrun = part.OfSpec("framework launcher command args workers.master", func(s *job.Spec) *job.Launch {
 	l := s.Launch()
-	if l == nil || l.Program == "" || s.Unlaunched() {
+	if l == nil || l.Program == "" || s.Unlaunched() || s.Framework != job.FrameworkTorchelastic || s.Workers.Master {
+		return nil
+	}
+	return l
+})
+
+// idleAccelerators refuses an option that leaves accelerators without a process.
+func idleAccelerators(p *Problems, l *job.Launch, processes intstr.IntOrString, gpu int64) {
+	o := l.Option("nproc_per_node")
+	if o == nil || p.IsSet("spec.workers.processes") {
 		return
 	}
-	if o := l.Option("standalone"); o != nil && s.Workers.Max > 1 && !s.HostLaunched() { // which refuse the launcher
-		remedy := ""
-		if s.Framework == job.FrameworkTorchelastic {
-			remedy = "; or set launcher: none, where that is meant"
-		}
-		r.fail(o.Path, "order", "--standalone has each of %d workers train alone: leave it out, and they train "+
-			"together%s", s.Workers.Max, remedy)
-	}
-	if s.Framework != job.FrameworkTorchelastic || s.Workers.Master {
-		return
-	}
-	if o := l.Option("nproc_per_node"); o != nil && !r.IsSet("spec.workers.processes") {
-		n, err := strconv.Atoi(o.Value)
-		if p := s.Workers.Processes; err == nil && s.Resources.GPU > int64(n) && p.StrVal == "" && n != int(p.IntVal) {
-			r.fail(o.Path, "order", "%s is below spec.resources.gpu %d: leave it out, or write "+
-				"spec.workers.processes: %d in its place, where each process drives several accelerators", o,
-				s.Resources.GPU, n)
-		}
-	}
-	for _, name := range []string{"rdzv_backend", "rdzv_endpoint", "rdzv_id", "master_addr", "master_port"} {
-		if o := l.Option(name); o != nil && !r.follows(o) {
-			r.ownRendezvous(o)
-		}
+	n, err := strconv.Atoi(o.Value)
+	if err == nil && gpu > int64(n) && processes.StrVal == "" && n != int(processes.IntVal) {
+		p.fail(o.Path, "order", "%s is below spec.resources.gpu %d: leave it out, or write spec.workers.processes: %d "+
+			"in its place, where each process drives several accelerators", o, gpu, n)
 	}
 }
 
-// ownRendezvous refuses an option that names another rendezvous than the job's.
-func (r *Validation) ownRendezvous(o *job.LaunchOption) {
-	s, z := &r.Spec, &r.Spec.Rendezvous
-	const wins = "%s wins over what tegen sets for the rendezvous: leave it out"
-	switch o.Name {
-	case "rdzv_backend":
-		if o.Value == "static" && s.Target == job.TargetTrainJob || o.Value == z.Backend {
-			return
+// rendezvousOptions are those of an author's torchrun that win over what tegen sets up for it.
+var rendezvousOptions = part.New("framework launcher command args workers.master env envFrom",
+	func(j *job.Job) (all []*job.LaunchOption) {
+		for _, name := range []string{"rdzv_backend", "rdzv_endpoint", "rdzv_id", "master_addr", "master_port"} {
+			if o := ownTorchrun.Of(j).Option(name); o != nil && !follows(&j.Spec, o.Value) {
+				all = append(all, o)
+			}
 		}
-		remedy := ""
-		if slices.Contains([]string{job.BackendC10d, job.BackendEtcd, job.BackendEtcdV2}, o.Value) {
-			remedy = ", or write spec.rendezvous.backend: " + o.Value + " in its place"
-		}
-		r.fail(o.Path, "order", wins+"%s", o, remedy)
-	case "rdzv_endpoint":
-		if o.Value == z.Endpoint {
-			return
-		}
-		r.fail(o.Path, "order", wins+", or write spec.rendezvous: {store: external, endpoint: HOST:PORT} in its "+
-			"place, for a store that exists", o)
-	case "rdzv_id":
-		if r.IsSet("spec.rendezvous.id") && o.Value != z.ID {
-			r.fail(o.Path, "order", "%s is not spec.rendezvous.id %s: say it once", o, z.ID)
-		}
-	default:
-		r.fail(o.Path, "order", "%s is of a static rendezvous, which this job does not have: leave it out; worker 0 "+
-			"is found by spec.rendezvous", o)
-	}
-}
+		return all
+	})
 
 // ofVariable finds the variables in a value, as the kubelet and a shell read them.
 var ofVariable = lazy.Regexp(`\$(?:\(([A-Za-z_]\w*)\)|\{([A-Za-z_]\w*)[^}]*\}|([A-Za-z_]\w*))`)
 
 // follows says whether a value is of variables that a worker has: what they hold is the author's business, or tegen's
 // own. Those in what a shell runs may be its own.
-func (r *Validation) follows(o *job.LaunchOption) bool {
-	found := ofVariable().FindAllStringSubmatch(o.Value, -1)
+func follows(s *job.Spec, value string) bool {
+	found := ofVariable().FindAllStringSubmatch(value, -1)
 	for _, m := range found {
-		if name := m[1]; name != "" && len(r.Spec.EnvFrom) == 0 && !r.Spec.HasVariable(name) {
+		if name := m[1]; name != "" && len(s.EnvFrom) == 0 && !s.HasVariable(name) {
 			return false
 		}
 	}
 	return len(found) > 0
 }
 
-// launchedAlone refuses a launcher of hosts in a job whose pods each start it: none of them knows of the others.
-func (r *Validation) launchedAlone() {
-	s := &r.Spec
-	words := slices.Concat(s.Command, s.Args)
-	if s.Framework != job.FrameworkTorchelastic || s.Launcher != job.LauncherEntrypoint || s.Workers.Max < 2 ||
-		len(s.Command) == 0 || job.ShellText(words) >= 0 {
-		return
+// ownRendezvous refuses options that name another rendezvous than the job's, and leave workers without each other.
+func ownRendezvous(p *Problems, options []*job.LaunchOption, target string, z *job.Rendezvous) {
+	const wins = "%s wins over what tegen sets for the rendezvous: leave it out"
+	for _, o := range options {
+		switch o.Name {
+		case "rdzv_backend":
+			if o.Value == "static" && target == job.TargetTrainJob || o.Value == z.Backend {
+				continue
+			}
+			remedy := ""
+			if slices.Contains([]string{job.BackendC10d, job.BackendEtcd, job.BackendEtcdV2}, o.Value) {
+				remedy = ", or write spec.rendezvous.backend: " + o.Value + " in its place"
+			}
+			p.fail(o.Path, "order", wins+"%s", o, remedy)
+		case "rdzv_endpoint":
+			if o.Value != z.Endpoint {
+				p.fail(o.Path, "order", wins+", or write spec.rendezvous: {store: external, endpoint: HOST:PORT} in "+
+					"its place, for a store that exists", o)
+			}
+		case "rdzv_id":
+			if p.IsSet("spec.rendezvous.id") && o.Value != z.ID {
+				p.fail(o.Path, "order", "%s is not spec.rendezvous.id %s: say it once", o, z.ID)
+			}
+		default:
+			p.fail(o.Path, "order", "%s is of a static rendezvous, which this job does not have: leave it out; worker "+
+				"0 is found by spec.rendezvous", o)
+		}
 	}
-	at, m := job.LaunchIn(words)
-	if m == nil || !job.StartsHosts(m[1]+m[2]) {
-		return
-	}
-	r.fail(s.WordPath(at), "requires", "each of %d workers would start %s, which knows nothing of the others: %s; or "+
-		"set launcher: none, where that is meant", s.Workers.Max, m[1]+m[2], job.LeaveTo(m[1]+m[2]))
 }
 
-var programRules = []oldRule{
-	{
-		(*Validation).launchedTwice,
-		"framework launcher bytescheduler.mode mpi.launch command args workers.replicas workers.max",
-	},
-	{(*Validation).runnable, "framework launcher bytescheduler.mode mpi.launch command args script servers.command"},
+// launchedAlone refuses a launcher of hosts in a job whose pods each start it: none of them knows of the others.
+func launchedAlone(p *Problems, framework, launcher string, command, args []string, workers int32) {
+	words := slices.Concat(command, args)
+	if framework != job.FrameworkTorchelastic || launcher != job.LauncherEntrypoint || workers < 2 ||
+		len(command) == 0 || job.ShellText(words) >= 0 {
+		return
+	}
+	if at, m := job.LaunchIn(words); m != nil && job.StartsHosts(m[1]+m[2]) {
+		p.fail(job.WordPath(command, at), "requires", "each of %d workers would start %s, which knows nothing of the "+
+			"others: %s; or set launcher: none, where that is meant", workers, m[1]+m[2], job.LeaveTo(m[1]+m[2]))
+	}
 }
 
 // launchedTwice refuses a launcher of the author's where tegen puts one before the command: each would start its own
 // processes, and the inner one has no part in the others' rendezvous.
-func (r *Validation) launchedTwice() {
-	s := &r.Spec
-	by := s.LaunchedBy()
-	if by == "" || s.Torchrun() && job.Launches(s.Command) {
-		return
+func launchedTwice(p *Problems, by, framework string, command, args []string, workers int32) {
+	torchrun := by == job.LauncherTorchrun
+	if by == "" || torchrun && (len(command) == 0 || job.Launches(command)) {
+		return // without a command the first argument is a file that Python reads
 	}
-	words := slices.Concat(s.Command, s.Args)
-	if len(s.Command) == 0 && by == job.LauncherTorchrun {
-		return // the first argument is a file that Python reads
-	}
-	at, m := job.LaunchIn(words)
+	at, m := job.LaunchIn(slices.Concat(command, args))
 	if m == nil {
 		return
 	}
 	name := strings.Join(strings.Fields(m[1]+m[2]), " ")
-	if job.HostLauncher().MatchString(" "+name+" ") && s.Horovodrun() || s.BytePS() &&
-		(job.HostLauncher().MatchString(" "+name+" ") || job.LauncherWord().MatchString(name)) {
+	ofHosts, ofTorch := job.HostLauncher().MatchString(" "+name+" "), job.LauncherWord().MatchString(name)
+	if ofHosts && by == "horovodrun" || (ofHosts || ofTorch) && by == job.BPSLaunch {
 		return // horovodProgram and bytePSProgram say so
 	}
 	remedy := "leave it and its options out"
 	switch owner := job.OwnersOf[name]; {
-	case owner != "" && s.Framework == job.FrameworkTorchelastic:
+	case owner != "" && framework == job.FrameworkTorchelastic:
 		remedy = job.LeaveTo(name)
-		if s.Workers.Max < 2 {
+		if workers < 2 {
 			remedy += ", or set launcher: entrypoint"
 		}
-	case s.Torchrun() && !job.LauncherWord().MatchString(name): // torchrun starts what it would start
+	case torchrun && !ofTorch: // torchrun starts what it would start
 		remedy += ", or set launcher: entrypoint"
-	case s.Torchrun():
+	case torchrun:
 		remedy = "set launcher: entrypoint, or " + remedy
-	case s.Framework == job.FrameworkMPI:
+	case framework == job.FrameworkMPI:
 		remedy += ", or set mpi.launch: command"
-	case s.Framework == job.FrameworkHorovod && job.LauncherWord().MatchString(name) && job.OwnersOf[name] == "":
+	case framework == job.FrameworkHorovod && ofTorch && owner == "":
 		remedy += ", or leave out framework: horovod, and " + name + " starts them"
 	}
-	r.fail(s.WordPath(at), "requires", "%s starts processes itself, and tegen puts %s before it: %s", name, by, remedy)
+	p.fail(job.WordPath(command, at), "requires", "%s starts processes itself, and tegen puts %s before it: %s", name,
+		by, remedy)
 }
+
+var serversCommand = part.OfSpec("servers.command", func(s *job.Spec) []string { return s.Servers.Command })
 
 // runnable refuses what cannot be started: a script that no interpreter is named for, a line in place of words, or a
 // launcher that was removed.
-func (r *Validation) runnable() {
-	s := &r.Spec
-	all := slices.Concat(s.Command, s.Args)
+func runnable(p *Problems, by string, command, args []string, script *job.Script, servers []string) {
+	all := slices.Concat(command, args)
 	for i := range max(0, len(all)-1) {
 		if path.Base(all[i]) == names.Rendezvous && all[i+1] == "run" {
-			r.fail(s.WordPath(i), "requires", "\"%s run\" was removed: start torchrun, and set rendezvous: "+
+			p.fail(job.WordPath(command, i), "requires", "\"%s run\" was removed: start torchrun, and set rendezvous: "+
 				"{backend: c10d, store: etcd, proxy: true}", names.Rendezvous)
 			return
 		}
 	}
-	words, at := s.Command, "spec.command[0]"
-	if len(words) == 0 && s.Script == nil &&
-		slices.Contains([]string{"horovodrun", job.LaunchMpirun, job.BPSLaunch}, s.LaunchedBy()) {
-		words, at = s.Args, "spec.args[0]" // these start programs; torchrun and dlrover-run read a script by themselves
+	words, at := command, "spec.command[0]"
+	if len(words) == 0 && script == nil && slices.Contains([]string{"horovodrun", job.LaunchMpirun, job.BPSLaunch}, by) {
+		words, at = args, "spec.args[0]" // these start programs; torchrun and dlrover-run read a script by themselves
 	}
-	r.startable(words, at)
-	r.startable(s.Servers.Command, "spec.servers.command[0]")
+	startable(p, by, words, at)
+	startable(p, by, servers, "spec.servers.command[0]")
 }
 
-func (r *Validation) startable(words []string, at string) {
+// startable refuses a first word that is no program.
+func startable(p *Problems, by string, words []string, at string) {
 	if len(words) == 0 || strings.Contains(words[0], "$(") { // what a variable holds is unknown here
 		return
 	}
 	switch first := words[0]; {
 	case first == "":
-		r.fail(at, "requires", "is empty: name a program")
+		p.fail(at, "requires", "is empty: name a program")
 	case len(words) == 1 && strings.ContainsAny(first, " \t\n"):
 		remedy := "write " + structural.FlowList(strings.Fields(first))
-		if _, m := job.LaunchIn(strings.Fields(first)); m != nil && r.Spec.LaunchedBy() != "" {
-			remedy = "write the program and its arguments alone, each as an item of the list: " + r.Spec.LaunchedBy() +
+		if _, m := job.LaunchIn(strings.Fields(first)); m != nil && by != "" {
+			remedy = "write the program and its arguments alone, each as an item of the list: " + by +
 				" is put before them"
 		} else if strings.ContainsAny(first, "|&;<>()$\"'`*\\\n{},#") {
 			remedy = "give it to one, as [sh, -c, TEXT]"
 		}
-		r.fail(at, "requires", "is one word, of which no shell makes several: %s", remedy)
+		p.fail(at, "requires", "is one word, of which no shell makes several: %s", remedy)
 	case scriptName().MatchString(first):
-		r.fail(at, "requires", "%s is a script and no program on the PATH: write %s %s", first, interpreter(first),
+		p.fail(at, "requires", "%s is a script and no program on the PATH: write %s %s", first, interpreter(first),
 			first)
 	}
 }
@@ -373,23 +375,21 @@ func interpreter(script string) string {
 	return "python"
 }
 
-// unlaunched refuses what a program that is told of no rendezvous would never learn.
-func (r *Validation) unlaunched() {
-	w := &r.Spec.Workers
-	if !r.Spec.Unlaunched() {
+// unlaunchedFields refuses what a program that is told of no rendezvous would never learn.
+func unlaunchedFields(p *Problems, unlaunched, master bool, processes intstr.IntOrString, w part.Count) {
+	if !unlaunched {
 		return
 	}
-	const never = "the program is told of none with launcher none, so this field has no effect: leave it out, or set " +
-		"launcher: entrypoint"
-	if n := r.Root.Below("spec", "rendezvous"); r.IsSet("spec.rendezvous") && !n.Merged && !w.Master {
-		r.fail("spec.rendezvous", "requires", never)
+	if !master && p.IsSet("spec.rendezvous") && !p.Merged("spec.rendezvous") {
+		p.fail("spec.rendezvous", "requires", "the program is told of none with launcher none, so this field has no "+
+			"effect: leave it out, or set launcher: entrypoint")
 	}
-	if r.IsSet("spec.workers.processes") && w.Processes.IntVal != 1 {
-		r.fail("spec.workers.processes", "requires",
+	if p.IsSet("spec.workers.processes") && processes.IntVal != 1 {
+		p.fail("spec.workers.processes", "requires",
 			"nothing starts more than the one program with launcher none: leave it out, or set another launcher")
 	}
 	if w.Min != w.Max {
-		r.fail("spec.workers.min", "requires", "an elastic job (min %d, max %d) meets anew when workers come and go, "+
+		p.fail("spec.workers.min", "requires", "an elastic job (min %d, max %d) meets anew when workers come and go, "+
 			"and with launcher none nobody tells the program: set another launcher", w.Min, w.Max)
 	}
 }

@@ -5,249 +5,276 @@ import (
 	"strconv"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
+	"github.com/tegen-dev/tegen/schema/target"
 )
 
-var companionRules = []oldRule{
-	{
-		(*Validation).companion,
-		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.proxy rendezvous.port " +
-			"rendezvous.conf rendezvous.companion images.rendezvous metadata target",
-	},
-	{
-		(*Validation).keepAlive,
-		"workers.master launcher framework target rendezvous.backend rendezvous.keepAlive rendezvous.keepAliveAttempts",
-	},
+var companionRules = []Rule{
+	part.Of4(noCompanion, part.WithoutRendezvous, part.Store, part.MaxWorkers, part.AskedCompanion),
+	part.Of2(companionImage, companion, part.RendezvousImage),
+	part.Of2(companionHost, companion, part.RendezvousConf),
+	part.Of2(companionPort, companion, part.RendezvousPort),
+	part.Of3(companionName, companion, part.Metadata, part.Target),
+	part.Of3(companionPods, companion, part.Backend, part.Proxy),
+	part.Of1(companionEtcd, companion),
+	part.Of3(keepAlive, part.WithoutRendezvous, target.Row, part.Backend),
 }
+
+// companion is how the rendered tegen-rendezvous is, nil where none is rendered.
+var companion = part.OfSpec("rendezvous.store rendezvous.companion workers.master framework launcher",
+	func(s *job.Spec) *job.Companion {
+		if s.Rendezvous.Store != job.StoreCompanion || s.WithoutRendezvous() {
+			return nil
+		}
+		return &s.Rendezvous.Companion
+	})
 
 const noRendezvousImage = "needs spec.images.rendezvous, for which only a release of tegen has a default: build and " +
 	"push the image with 'make push REGISTRY=<yours>', and name it in the job or in an Environment's defaults"
 
-// companion holds the settings of the rendered tegen-rendezvous together.
-func (r *Validation) companion() {
-	z := &r.Spec.Rendezvous
-	if r.Spec.WithoutRendezvous() {
+// noCompanion refuses settings of a companion that is not rendered. An Environment may say how companions are wherever
+// there is one: a job of one worker has none.
+func noCompanion(p *Problems, without bool, store string, workers int32, asked bool) {
+	if without || store == job.StoreCompanion || !p.IsSet("spec.rendezvous.companion") {
 		return
 	}
-	if z.Store != job.StoreCompanion {
-		// An environment may say how companions are wherever there is one: a job of one worker has none.
-		if alone := r.Spec.Workers.Max == 1 &&
-			!r.IsSet("spec.rendezvous.store"); r.IsSet("spec.rendezvous.companion") &&
-			(!alone || r.Origin.Asked.Companion) {
-			r.fail("spec.rendezvous.companion", "requires",
-				"no companion is rendered with store %s: leave it out, or set store: companion", z.Store)
-		}
-		return
-	}
-	if r.Spec.Images.Rendezvous == "" {
-		r.fail("spec.rendezvous.store", "requires", "store companion "+noRendezvousImage)
-	}
-	if _, ok := z.Conf["is_host"]; ok {
-		r.failKey("spec.rendezvous.conf", "is_host", "reserved",
-			"is set by spec.rendezvous.store: the companion is the host, and no worker")
-	}
-	if z.Port == names.RendezvousStatusPort {
-		r.fail("spec.rendezvous.port", "reserved", "%d is the port of the companion's status: choose another", z.Port)
-	}
-	r.companionName()
-	r.companionPods()
-	if z.Companion.Etcd != nil {
-		r.companionEtcd(z.Companion.Etcd)
+	if alone := workers == 1 && !p.IsSet("spec.rendezvous.store"); !alone || asked {
+		p.fail("spec.rendezvous.companion", "requires",
+			"no companion is rendered with store %s: leave it out, or set store: companion", store)
 	}
 }
 
-func (r *Validation) companionName() {
-	const at = "spec.rendezvous.companion.name"
-	name := r.Spec.Rendezvous.Companion.Name
-	if strings.HasPrefix(name, r.Metadata.Name+"-worker") {
-		r.fail(at, "reserved", "%s-worker is the start of the workers' own names: choose another name", r.Metadata.Name)
+func companionImage(p *Problems, c *job.Companion, image string) {
+	if c != nil && image == "" {
+		p.fail("spec.rendezvous.store", "requires", "store companion "+noRendezvousImage)
 	}
-	if name == r.Metadata.Name && (r.Spec.Target == job.TargetJobSet || r.Spec.Target == job.TargetVCJob) {
-		r.fail(at, "reserved",
-			"%s is the name of the Service that the controller of target %s makes: choose another name", name,
-			r.Spec.Target)
+}
+
+func companionHost(p *Problems, c *job.Companion, conf map[string]string) {
+	if _, ok := conf["is_host"]; ok && c != nil {
+		p.failKey("spec.rendezvous.conf", "is_host", "reserved",
+			"is set by spec.rendezvous.store: the companion is the host, and no worker")
+	}
+}
+
+func companionPort(p *Problems, c *job.Companion, port int32) {
+	if c != nil && port == names.RendezvousStatusPort {
+		p.fail("spec.rendezvous.port", "reserved", "%d is the port of the companion's status: choose another", port)
+	}
+}
+
+func companionName(p *Problems, c *job.Companion, m *job.Metadata, target string) {
+	if c != nil {
+		ownName(p, "spec.rendezvous.companion.name", c.Name, m.Name, target)
+	}
+}
+
+// ownName refuses names of a store that belong to others of the job.
+func ownName(p *Problems, at, name, jobName, target string) {
+	if strings.HasPrefix(name, jobName+"-worker") {
+		p.fail(at, "reserved", "%s-worker is the start of the workers' own names: choose another name", jobName)
+	}
+	if name == jobName && (target == job.TargetJobSet || target == job.TargetVCJob) {
+		p.fail(at, "reserved", "%s is the name of the Service that the controller of target %s makes: choose another "+
+			"name", name, target)
 	}
 }
 
 // companionPods refuses what c10d's clients could not live with where no proxy stands before them: they never connect
 // again, and their server's data is in its memory, so that a second pod would split the run and a kept volume serve
 // nobody.
-func (r *Validation) companionPods() {
-	z := &r.Spec.Rendezvous
+func companionPods(p *Problems, c *job.Companion, backend string, proxy bool) {
+	if c == nil {
+		return
+	}
 	const (
 		at     = "spec.rendezvous.companion"
 		memory = "a c10d store without proxies lives in the memory of its one pod"
 	)
-	forgets := z.Backend == job.BackendC10d && !z.Proxy
+	forgets := backend == job.BackendC10d && !proxy
 	remedy := memory + ": leave rendezvous.proxy out, or set backend: etcd"
-	if n := r.Root.Below("spec", "rendezvous", "proxy"); n != nil && n.Merged {
+	if p.Merged("spec.rendezvous.proxy") {
 		remedy = memory + ", and the environment says rendezvous.proxy: false: set it to true, or set backend: etcd"
 	}
-	switch c := &z.Companion; {
+	switch {
 	case forgets && c.Etcd != nil:
-		r.fail(at+".etcd", "requires", "%s", remedy)
+		p.fail(at+".etcd", "requires", "%s", remedy)
 	case forgets && c.Storage != nil:
-		r.fail(at+".storage", "requires", "%s", remedy)
+		p.fail(at+".storage", "requires", "%s", remedy)
 	case forgets && c.Replicas > 1:
-		r.fail(at+".replicas", "requires", memory+": two would split the run, so leave it out, or set companion.etcd")
+		p.fail(at+".replicas", "requires", memory+": two would split the run, so leave it out, or set companion.etcd")
 	case c.Etcd == nil && c.Replicas > 1:
-		r.fail(at+".replicas", "requires", "%d pods need an etcd that they share: set companion.etcd, or leave it out",
+		p.fail(at+".replicas", "requires", "%d pods need an etcd that they share: set companion.etcd, or leave it out",
 			c.Replicas)
 	case c.Etcd != nil && c.Storage != nil:
-		r.fail(at+".storage", "requires", "companion.etcd keeps the data: no pod of the companion has any")
+		p.fail(at+".storage", "requires", "companion.etcd keeps the data: no pod of the companion has any")
 	}
 }
 
 // companionEtcd holds addresses and Secrets of an etcd that exists together. The companion's image has no certificate
 // authorities of its own.
-func (r *Validation) companionEtcd(e *job.CompanionEtcd) {
+func companionEtcd(p *Problems, c *job.Companion) {
+	if c == nil || c.Etcd == nil {
+		return
+	}
+	e := c.Etcd
 	const at = "spec.rendezvous.companion.etcd"
 	for i, endpoint := range e.Endpoints {
 		path := fmt.Sprintf("%s.endpoints[%d]", at, i)
 		switch https := strings.HasPrefix(endpoint, "https:"); {
 		case https && e.TLS == nil:
-			r.fail(path, "requires",
+			p.fail(path, "requires",
 				"https needs companion.etcd.tls: the companion's image has no CA certificates")
 		case !https && e.TLS != nil:
-			r.fail(path, "requires", "companion.etcd.tls is for https, and this is http: write https, or leave tls out")
+			p.fail(path, "requires", "companion.etcd.tls is for https, and this is http: write https, or leave tls out")
 		}
 	}
 	switch {
 	case e.User != "" && e.Password == nil:
-		r.fail(at+".user", "requires", "needs companion.etcd.password, the key of a Secret")
+		p.fail(at+".user", "requires", "needs companion.etcd.password, the key of a Secret")
 	case e.User == "" && e.Password != nil:
-		r.fail(at+".password", "requires", "has no user: set companion.etcd.user")
+		p.fail(at+".password", "requires", "has no user: set companion.etcd.user")
 	}
 }
 
 // keepAlive refuses an interval that nobody reads.
-func (r *Validation) keepAlive() {
-	z := &r.Spec.Rendezvous
-	if r.Row == nil || !r.Row.Carries("rendezvous") || r.Spec.WithoutRendezvous() || z.Dynamic() {
+func keepAlive(p *Problems, without bool, t *target.Target, backend string) {
+	if t == nil || !t.Carries("rendezvous") || without || job.KeepsAlive(backend) {
 		return
 	}
 	for _, field := range []string{"keepAlive", "keepAliveAttempts"} {
-		if at := "spec.rendezvous." + field; r.IsSet(at) {
-			r.fail(at, "requires", "backend %s does not read it: leave it out; c10d and etcd-v2 do", z.Backend)
+		if at := "spec.rendezvous." + field; p.IsSet(at) {
+			p.fail(at, "requires", "backend %s does not read it: leave it out; c10d and etcd-v2 do", backend)
 		}
 	}
 }
 
-var rendezvousRules = []oldRule{
-	{
-		(*Validation).store,
-		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.proxy rendezvous.endpoint " +
-			"rendezvous.port rendezvous.etcd",
-	},
-	{
-		(*Validation).rendezvous,
-		"workers.master launcher rendezvous.lastCall rendezvous.joinTimeout",
-	},
-	{
-		(*Validation).etcd,
-		"workers.master launcher rendezvous.backend rendezvous.store rendezvous.port rendezvous.etcd images.etcdV2 " +
-			"metadata target",
-	},
+var rendezvousRules = []Rule{
+	part.Of4(store, part.WithoutRendezvous, part.Backend, part.Store, part.Proxy),
+	part.Of4(endpoint, part.WithoutRendezvous, part.Store, part.Endpoint, part.RendezvousPort),
+	part.Of3(joinTimes, part.WithoutRendezvous, part.LastCall, part.JoinTimeout),
+	part.Of2(etcdPort, etcd, part.RendezvousPort),
+	part.Of3(etcdName, etcd, part.Metadata, part.Target),
+	part.Of1(etcdDisk, etcd),
+	part.Of3(etcdAPI, etcd, part.Backend, part.EtcdV2Image),
 }
 
-// store holds the backend and who serves it together.
-func (r *Validation) store() {
-	z := &r.Spec.Rendezvous
-	if r.Spec.WithoutRendezvous() { // master refuses the whole section, as it does in the rules below
-		return
-	}
+// etcd is how the rendered etcd is, nil where none is rendered.
+var etcd = part.OfSpec("rendezvous.store rendezvous.etcd workers.master framework launcher",
+	func(s *job.Spec) *job.Etcd {
+		if s.Rendezvous.Store != job.StoreEtcd || s.WithoutRendezvous() {
+			return nil
+		}
+		return &s.Rendezvous.Etcd
+	})
+
+// store holds the backend and who serves it together. Without a rendezvous another rule refuses the whole section, here
+// and in the rules below.
+func store(p *Problems, without bool, backend, store string, proxy bool) {
 	switch {
-	case z.Backend == job.BackendC10d && z.Store == job.StoreEtcd && !z.Proxy:
-		r.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd or etcd-v2, and c10d by proxies: "+
+	case without:
+	case backend == job.BackendC10d && store == job.StoreEtcd && !proxy:
+		p.fail("spec.rendezvous.store", "requires", "an etcd serves backend etcd or etcd-v2, and c10d by proxies: "+
 			"set rendezvous.proxy: true, or another backend")
-	case z.Backend != job.BackendC10d && z.Store == job.StoreWorker:
-		at := "spec.rendezvous.backend"
-		if r.IsSet("spec.rendezvous.store") {
+	case backend != job.BackendC10d && store == job.StoreWorker:
+		at, rendered := "spec.rendezvous.backend", "companion, etcd"
+		if p.IsSet("spec.rendezvous.store") {
 			at = "spec.rendezvous.store"
 		}
-		rendered := "etcd"
-		if z.SpeaksV2() {
-			rendered = "companion, etcd"
+		if !job.SpeaksV2(backend) {
+			rendered = "etcd"
 		}
-		r.fail(at, "requires", "backend %s needs a store: %s, or external with an endpoint", z.Backend, rendered)
-	case z.Store == job.StoreExternal && z.Endpoint == "":
-		r.fail("spec.rendezvous.endpoint", "required", "required field is missing: host:port of the external store")
-	case z.Store != job.StoreExternal && z.Endpoint != "":
-		r.fail("spec.rendezvous.endpoint", "requires",
+		p.fail(at, "requires", "backend %s needs a store: %s, or external with an endpoint", backend, rendered)
+	}
+}
+
+// endpoint holds who serves the backend and the settings that only some of them have together.
+func endpoint(p *Problems, without bool, store, endpoint string, port int32) {
+	if without {
+		return
+	}
+	switch external := store == job.StoreExternal; {
+	case external && endpoint == "":
+		p.fail("spec.rendezvous.endpoint", "required", "required field is missing: host:port of the external store")
+	case !external && endpoint != "":
+		p.fail("spec.rendezvous.endpoint", "requires",
 			"only store external has an endpoint: leave it out, or set store: external")
 	}
-	if z.Store == job.StoreExternal && z.Port != 0 {
-		r.fail("spec.rendezvous.port", "requires", "the endpoint of an external store has its port: leave it out")
+	if store == job.StoreExternal && port != 0 {
+		p.fail("spec.rendezvous.port", "requires", "the endpoint of an external store has its port: leave it out")
 	}
-	if z.Store != job.StoreEtcd && r.IsSet("spec.rendezvous.etcd") {
-		r.fail("spec.rendezvous.etcd", "requires",
-			"no etcd is rendered with store %s: leave it out, or set store: etcd", z.Store)
-	}
-}
-
-func (r *Validation) rendezvous() {
-	z := &r.Spec.Rendezvous
-	if r.Spec.WithoutRendezvous() {
-		return
-	}
-	if z.LastCall.Duration > z.JoinTimeout.Duration {
-		r.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s: lower it, or raise joinTimeout",
-			job.Short(z.LastCall),
-			job.Short(z.JoinTimeout))
+	if store != job.StoreEtcd && p.IsSet("spec.rendezvous.etcd") {
+		p.fail("spec.rendezvous.etcd", "requires",
+			"no etcd is rendered with store %s: leave it out, or set store: etcd", store)
 	}
 }
 
-var etcdVersion = lazy.Regexp(`:v?([0-9]+)\.([0-9]+)(\.|-|@|$)`)
+func joinTimes(p *Problems, without bool, lastCall, joinTimeout metav1.Duration) {
+	if !without && lastCall.Duration > joinTimeout.Duration {
+		p.fail("spec.rendezvous.lastCall", "order", "%s is above joinTimeout %s: lower it, or raise joinTimeout",
+			job.Short(lastCall), job.Short(joinTimeout))
+	}
+}
 
-// etcd refuses a server that would not speak the backend's API: v2 was removed in 3.6 (etcd CHANGELOG-3.6).
-func (r *Validation) etcd() {
-	z := &r.Spec.Rendezvous
-	if z.Store != job.StoreEtcd || r.Spec.WithoutRendezvous() {
-		return
+func etcdPort(p *Problems, e *job.Etcd, port int32) {
+	if e != nil && (port == names.EtcdPeerPort || port == names.EtcdMetricsPort) {
+		p.fail("spec.rendezvous.port", "reserved",
+			"%d is a port of etcd's own, for its members or its metrics: choose another", port)
 	}
-	if z.Port == names.EtcdPeerPort || z.Port == names.EtcdMetricsPort {
-		r.fail("spec.rendezvous.port", "reserved",
-			"%d is a port of etcd's own, for its members or its metrics: choose another",
-			z.Port)
+}
+
+func etcdName(p *Problems, e *job.Etcd, m *job.Metadata, target string) {
+	if e != nil {
+		ownName(p, "spec.rendezvous.etcd.name", e.Name, m.Name, target)
 	}
-	if strings.HasPrefix(z.Etcd.Name, r.Metadata.Name+"-worker") {
-		r.fail("spec.rendezvous.etcd.name", "reserved",
-			"%s-worker is the start of the workers' own names: choose another name",
-			r.Metadata.Name)
+}
+
+// etcdDisk holds the volumes against what is kept on them.
+func etcdDisk(p *Problems, e *job.Etcd) {
+	switch {
+	case e == nil:
+	case e.Storage != nil && e.Quota.Cmp(e.Storage.Size) > 0:
+		p.fail("spec.rendezvous.etcd.quota", "order", "%s is above storage.size %s: lower it, or raise storage.size",
+			e.Quota.String(), e.Storage.Size.String())
+	case e.Storage == nil && e.Replicas > 1:
+		p.fail("spec.rendezvous.etcd.storage", "requires",
+			"%d members need a volume each: a member that comes back without its data cannot rejoin", e.Replicas)
 	}
-	if z.Etcd.Name == r.Metadata.Name && (r.Spec.Target == job.TargetJobSet || r.Spec.Target == job.TargetVCJob) {
-		r.fail("spec.rendezvous.etcd.name", "reserved",
-			"%s is the name of the Service that the controller of target %s makes: choose another name", z.Etcd.Name,
-			r.Spec.Target)
-	}
-	if s := z.Etcd.Storage; s != nil && z.Etcd.Quota.Cmp(s.Size) > 0 {
-		r.fail("spec.rendezvous.etcd.quota", "order", "%s is above storage.size %s: lower it, or raise storage.size",
-			z.Etcd.Quota.String(),
-			s.Size.String())
-	}
-	if z.Etcd.Replicas > 1 && z.Etcd.Storage == nil {
-		r.fail("spec.rendezvous.etcd.storage", "requires",
-			"%d members need a volume each: a member that comes back without its data cannot rejoin", z.Etcd.Replicas)
-	}
-	if !z.SpeaksV2() {
+}
+
+// etcdAPI refuses a server that would not speak the backend's API: v2 was removed in 3.6 (etcd CHANGELOG-3.6).
+func etcdAPI(p *Problems, e *job.Etcd, backend, image string) {
+	if e == nil || !job.SpeaksV2(backend) {
 		return
 	}
 	const at = "spec.images.etcdV2"
-	m := etcdVersion().FindStringSubmatch(r.Spec.Images.EtcdV2)
+	switch major, minor, known := etcdVersion(image); {
+	case !known:
+		p.fail(at, "requires", "must have a version tag older than 3.6, since backend %s speaks the v2 API, which 3.6 "+
+			"removed", backend)
+	case major > 3 || major == 3 && minor >= 6:
+		p.fail(at, "requires", "etcd %d.%d has no v2 API, which backend %s speaks and 3.6 removed: use 3.5", major,
+			minor, backend)
+	}
+}
+
+var versionTag = lazy.Regexp(`:v?([0-9]+)\.([0-9]+)(\.|-|@|$)`)
+
+// etcdVersion reads the tag of an image.
+func etcdVersion(image string) (major, minor int, known bool) {
+	m := versionTag().FindStringSubmatch(image)
 	if m == nil {
-		r.fail(at, "requires",
-			"must have a version tag older than 3.6, since backend %s speaks the v2 API, which 3.6 removed", z.Backend)
-		return
+		return 0, 0, false
 	}
-	major, _ := strconv.Atoi(m[1])
-	minor, _ := strconv.Atoi(m[2])
-	if major > 3 || major == 3 && minor >= 6 {
-		r.fail(at, "requires", "%s has no v2 API, which backend %s speaks and 3.6 removed: use 3.5",
-			fmt.Sprintf("etcd %d.%d", major, minor), z.Backend)
-	}
+	major, _ = strconv.Atoi(m[1])
+	minor, _ = strconv.Atoi(m[2])
+	return major, minor, true
 }
 
 // sharedStore is a server outside the job to which the job's workers may write, themselves or by a companion.

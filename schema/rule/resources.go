@@ -5,53 +5,105 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/resource"
+
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
 	"github.com/tegen-dev/tegen/schema/machine"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
-// deviceClaims refuses claims that no API server takes, and accelerators that would be asked for in two ways.
-func (r *Validation) deviceClaims() {
-	const at = "spec.resources.deviceClass"
-	res := &r.Spec.Resources
-	for i, text := range res.DeviceSelectors {
+var resourcesRules = []Rule{
+	part.Of2(deviceSelectors, deviceClass, selectors),
+	part.Of3(claimedDevices, deviceClass, part.GPU, part.AskedGPU),
+	part.Of2(groupDevices, deviceClass, part.Groups),
+	part.Of4(autoscale, autoscaler, part.Counts, part.WithoutRendezvous, requestsCPU),
+	part.Of3(sharedMemory, sharedSize, memoryLimit, part.Storage),
+	part.Of3(localDisk, tmpSize, diskLimit, part.Storage),
+	part.Of4(accelerators, part.GPU, part.GPUResource, part.MachineType, part.Machine),
+	part.Of1(requests, computes),
+	part.Of2(wholeSlices, workerSlices, part.Counts),
+	part.Of3(slicesEnvironment, workerSlices, ranksBySlice, variables),
+	part.Of3(slicesProgram, ranksBySlice, part.Command, part.Script),
+	part.Of1(spot, part.Placement),
+}
+
+var (
+	deviceClass = part.OfSpec("resources.deviceClass", func(s *job.Spec) string { return s.Resources.DeviceClass })
+	selectors   = part.OfSpec("resources.deviceSelectors", func(s *job.Spec) []string {
+		return s.Resources.DeviceSelectors
+	})
+	autoscaler   = part.OfSpec("workers.autoscale", func(s *job.Spec) *job.Autoscale { return s.Workers.Autoscale })
+	sharedSize   = part.OfSpec("resources.shm", func(s *job.Spec) job.Amount { return s.Resources.Shm })
+	tmpSize      = part.OfSpec("resources.tmp", func(s *job.Spec) job.Amount { return s.Resources.Tmp })
+	workerSlices = part.OfSpec("workers.slices", func(s *job.Spec) int32 { return s.Workers.Slices })
+	ranksBySlice = part.OfSpec("framework workers.slices resources.gpu resources.gpuResource", (*job.Spec).RanksBySlice)
+	requestsCPU  = part.OfSpec("resources.cpu resources.requests.cpu", func(s *job.Spec) bool {
+		return s.Resources.Amount(s.Resources.Requests, job.ResourceCPU) != nil
+	})
+	memoryLimit = part.OfSpec("resources.memory resources.limits.memory",
+		func(s *job.Spec) *resource.Quantity { return s.Resources.MemoryLimit() })
+	diskLimit = part.OfSpec("resources.ephemeralStorage resources.limits.ephemeralStorage",
+		func(s *job.Spec) *resource.Quantity { return s.Resources.DiskLimit() })
+)
+
+// computes is what containers request and are limited to, by the paths of these settings.
+var computes = part.OfSpec("resources.cpu resources.memory resources.ephemeralStorage resources.requests "+
+	"resources.limits roles groups sidecars", func(s *job.Spec) map[string]job.Compute {
+	all := map[string]job.Compute{"spec.resources": s.Resources.Compute}
+	for _, name := range s.OtherRoles() {
+		all[s.PlaceOf(name)+".resources"] = s.Role(name).Resources
+	}
+	for i := range s.Sidecars {
+		all[fmt.Sprintf("spec.sidecars[%d].resources", i)] = s.Sidecars[i].Resources
+	}
+	return all
+})
+
+// deviceSelectors refuses selectors that no API server takes, or that have no class to select from.
+func deviceSelectors(p *Problems, class string, selectors []string) {
+	const at = "spec.resources.deviceSelectors"
+	for i, text := range selectors {
 		if len(text) > 10<<10 { // resource.k8s.io/v1, CELSelectorExpressionMaxLength
-			r.fail(fmt.Sprintf("spec.resources.deviceSelectors[%d]", i), "range", "%d bytes: an API server takes "+
-				"10240 at most", len(text))
+			p.fail(fmt.Sprintf("%s[%d]", at, i), "range", "%d bytes: an API server takes 10240 at most", len(text))
 		}
 	}
-	if res.DeviceClass == "" {
-		if len(res.DeviceSelectors) > 0 {
-			r.fail("spec.resources.deviceSelectors", "requires", "selects devices of spec.resources.deviceClass, "+
-				"which is missing")
-		}
-		return
+	if class == "" && len(selectors) > 0 {
+		p.fail(at, "requires", "selects devices of spec.resources.deviceClass, which is missing")
 	}
-	resource := r.Root.Below("spec", "resources", "gpuResource")
+}
+
+// claimedDevices refuses claims that no API server takes, and accelerators that would be asked for in two ways.
+func claimedDevices(p *Problems, class string, gpu, asked int64) {
+	const at, resourceAt = "spec.resources.deviceClass", "spec.resources.gpuResource"
 	switch {
-	case res.GPU == 0 && r.Origin.Asked.GPU == 0 && !r.Root.Below("spec", "resources", "deviceClass").Merged:
-		r.fail(at, "requires", "write how many devices a worker claims, in spec.resources.gpu")
-	case res.GPU > 32: // resource.k8s.io/v1, AllocationResultsMaxSize
-		r.fail("spec.resources.gpu", "range", "a claim has at most 32 devices, and not %d", res.GPU)
-	case r.IsSet("spec.resources.gpuResource") && resource != nil && !resource.Merged:
-		r.fail("spec.resources.gpuResource", "one-of", "the accelerators are those of deviceClass %s, and not a "+
-			"device plugin's: leave one of the two out", res.DeviceClass)
+	case class == "":
+	case gpu == 0 && asked == 0 && !p.Merged(at):
+		p.fail(at, "requires", "write how many devices a worker claims, in spec.resources.gpu")
+	case gpu > 32: // resource.k8s.io/v1, AllocationResultsMaxSize
+		p.fail("spec.resources.gpu", "range", "a claim has at most 32 devices, and not %d", gpu)
+	case p.IsSet(resourceAt) && !p.Merged(resourceAt):
+		p.fail(resourceAt, "one-of", "the accelerators are those of deviceClass %s, and not a device plugin's: leave "+
+			"one of the two out", class)
 	}
-	for i := range r.Spec.Groups {
+}
+
+// groupDevices asks for a resource name in groups, which claim no devices.
+func groupDevices(p *Problems, class string, groups []job.Group) {
+	for i := range groups {
 		own := fmt.Sprintf("spec.groups[%d].resources.gpuResource", i)
-		if r.Spec.Groups[i].Resources.GPU > 0 && !r.IsSet(own) {
-			r.fail(own, "requires", "a group claims no devices: write the resource name of its accelerators, such as "+
-				"deviceclass.resource.kubernetes.io/%s, by which Kubernetes 1.36 takes them of the same class",
-				res.DeviceClass)
+		if class != "" && groups[i].Resources.GPU > 0 && !p.IsSet(own) {
+			p.fail(own, "requires", "a group claims no devices: write the resource name of its accelerators, such as "+
+				"deviceclass.resource.kubernetes.io/%s, by which Kubernetes 1.36 takes them of the same class", class)
 		}
 	}
 }
 
 // nearestMachine is the name that an unknown one was most likely meant to be, "" where none is near.
-func nearestMachine(name string, machines []job.Machine) string {
+func nearestMachine(name string) string {
 	var names []string
-	for _, m := range append(slices.Clone(machines), machine.All()...) {
+	for _, m := range machine.All() {
 		if strings.EqualFold(m.Name, name) {
 			return m.Name
 		}
@@ -60,97 +112,81 @@ func nearestMachine(name string, machines []job.Machine) string {
 	return spelling.Nearest(name, names)
 }
 
-var autoscaleRules = []oldRule{
-	{(*Validation).autoscale, "workers resources.cpu resources.requests.cpu launcher rendezvous"},
-}
-
 // autoscale refuses an autoscaler that could not change anything, or would not know what to compare. Its operator makes
 // one of the bounds and metrics of an elastic policy (training-operator v1.9.4, pkg/controller.v1/pytorch/hpa.go).
-func (r *Validation) autoscale() {
+func autoscale(p *Problems, a *job.Autoscale, w part.Count, withoutRendezvous, requestsCPU bool) {
 	const at = "spec.workers.autoscale"
-	w, s := &r.Spec.Workers, &r.Spec
-	asksCPU := s.Resources.Amount(s.Resources.Requests, job.ResourceCPU) != nil
 	switch {
-	case w.Autoscale == nil:
+	case a == nil:
 	case w.Min == w.Max:
-		r.fail(at, "requires", "there are always %d workers: set workers.min below workers.max, or leave it out", w.Min)
-	case s.WithoutRendezvous():
-		r.fail(at, "requires", "its operator makes an autoscaler for jobs with a rendezvous alone: leave it out")
-	case !asksCPU:
-		r.fail(at, "requires", "a percentage is one of the CPU that workers request, and they request none: set "+
+		p.fail(at, "requires", "there are always %d workers: set workers.min below workers.max, or leave it out", w.Min)
+	case withoutRendezvous:
+		p.fail(at, "requires", "its operator makes an autoscaler for jobs with a rendezvous alone: leave it out")
+	case !requestsCPU:
+		p.fail(at, "requires", "a percentage is one of the CPU that workers request, and they request none: set "+
 			"resources.cpu")
 	}
 }
 
-var resourcesRules = []oldRule{
-	{
-		(*Validation).resources,
-		"resources.shm resources.tmp resources.memory resources.ephemeralStorage resources.limits storage",
-	},
-	{(*Validation).accelerators, "resources.gpu resources.cpu resources.memory resources.requests resources.limits"},
-	{
-		(*Validation).requests,
-		"resources.cpu resources.memory resources.ephemeralStorage resources.requests resources.limits roles groups " +
-			"sidecars",
-	},
+// sharedMemory checks what is in memory against its limit.
+func sharedMemory(p *Problems, shm job.Amount, limit *resource.Quantity, storage []job.Storage) {
+	if limit == nil {
+		return
+	}
+	used := shm.DeepCopy()
+	if used.Cmp(*limit) > 0 {
+		p.fail("spec.resources.shm", "order", "%s is above memory %s, which it counts against: lower it, or raise "+
+			"memory", &used, limit)
+	}
+	for i := range storage {
+		e := storage[i].EmptyDir
+		if e == nil || e.Size == nil || e.Medium == "" {
+			continue
+		}
+		if used.Add(*e.Size); used.Cmp(*limit) > 0 {
+			p.fail(fmt.Sprintf("spec.storage[%d].emptyDir.size", i), "order",
+				"%s and shared memory are above memory %s, which they count against", e.Size, limit)
+		}
+	}
 }
 
-// resources holds what is in memory and on the local disk against the limits of both.
-func (r *Validation) resources() {
-	res := &r.Spec.Resources
-	memory, disk, inMemory := res.MemoryLimit(), res.DiskLimit(), res.Shm.DeepCopy()
-	if memory != nil && inMemory.Cmp(*memory) > 0 {
-		r.fail("spec.resources.shm", "order",
-			"%s is above memory %s, which it counts against: lower it, or raise memory", inMemory.String(),
-			memory.String())
+// localDisk checks what is on the local disk against its limit.
+func localDisk(p *Problems, tmp job.Amount, limit *resource.Quantity, storage []job.Storage) {
+	if limit == nil {
+		return
 	}
-	if disk != nil && res.Tmp.Cmp(*disk) > 0 {
-		r.fail("spec.resources.tmp", "order",
-			"%s is above ephemeralStorage %s, at which the pod is evicted: lower it, or raise ephemeralStorage",
-			res.Tmp.String(), disk.String())
+	if tmp.Cmp(*limit) > 0 {
+		p.fail("spec.resources.tmp", "order", "%s is above ephemeralStorage %s, at which the pod is evicted: lower it, "+
+			"or raise ephemeralStorage", &tmp.Quantity, limit)
 	}
-	for i := range r.Spec.Storage {
-		e := r.Spec.Storage[i].EmptyDir
-		if e == nil || e.Size == nil {
-			continue
-		}
-		at := fmt.Sprintf("spec.storage[%d].emptyDir.size", i)
-		if e.Medium == "" {
-			if disk != nil && e.Size.Cmp(*disk) > 0 {
-				r.fail(at, "order",
-					"%s is above spec.resources.ephemeralStorage %s, at which the pod is evicted: lower it, or raise "+
-						"that",
-					e.Size.String(), disk.String())
-			}
-			continue
-		}
-		if inMemory.Add(*e.Size); memory != nil && inMemory.Cmp(*memory) > 0 {
-			r.fail(at, "order", "%s and shared memory are above memory %s, which they count against", e.Size.String(),
-				memory.String())
+	for i := range storage {
+		e := storage[i].EmptyDir
+		if e != nil && e.Size != nil && e.Medium == "" && e.Size.Cmp(*limit) > 0 {
+			p.fail(fmt.Sprintf("spec.storage[%d].emptyDir.size", i), "order", "%s is above "+
+				"spec.resources.ephemeralStorage %s, at which the pod is evicted: lower it, or raise that", e.Size,
+				limit)
 		}
 	}
 }
 
 // accelerators refuses workers whose accelerators would wait for a CPU and memory that nobody has thought of.
-func (r *Validation) accelerators() {
-	res := &r.Spec.Resources
-	missing := r.unsaid("spec.resources", r.Root.Below("spec", "resources"))
-	if res.GPU == 0 || len(missing) == 0 || res.Machine != "" && r.Origin.Machine == nil { // which machineType refuses
+func accelerators(p *Problems, gpu int64, gpuResource, machineType string, m *job.Machine) {
+	if gpu == 0 || machineType != "" && m == nil { // which knownMachine refuses
 		return
 	}
-	r.fail("spec.resources.gpu", "requires",
-		"%d of %s without %s: write how much a worker needs, or none for no limit; or name the machine type, "+
-			"in spec.resources.machine, for a share of it; an Environment may say it for each accelerator, in "+
-			"accelerator.each",
-		res.GPU, res.GPUResource, strings.Join(missing, " and "))
+	if missing := unsaid(p, "spec.resources"); len(missing) > 0 {
+		p.fail("spec.resources.gpu", "requires", "%d of %s without %s: write how much a worker needs, or none for no "+
+			"limit; or name the machine type, in spec.resources.machine, for a share of it; an Environment may say it "+
+			"for each accelerator, in accelerator.each", gpu, gpuResource, strings.Join(missing, " and "))
+	}
 }
 
 // unsaid are those of CPU and memory of which some pods' resources say nothing.
-func (r *Validation) unsaid(at string, said *structural.Node) (missing []string) {
+func unsaid(p *Problems, at string) (missing []string) {
 	for _, name := range []string{"cpu", "memory"} {
-		request := said.Below("requests", name)
-		if said := request != nil && request.Text != job.None; !said && !r.IsSet(at+"."+name) &&
-			!r.IsSet(at+".limits."+name) {
+		request := p.Node(at + ".requests." + name)
+		if said := request != nil && request.Text != job.None; !said && !p.IsSet(at+"."+name) &&
+			!p.IsSet(at+".limits."+name) {
 			missing = append(missing, name)
 		}
 	}
@@ -158,100 +194,72 @@ func (r *Validation) unsaid(at string, said *structural.Node) (missing []string)
 }
 
 // requests refuses what an API server refuses: more asked for than the limit allows.
-func (r *Validation) requests() {
-	r.requestsOf("spec.resources", &r.Spec.Resources.Compute)
-	for _, name := range r.Spec.OtherRoles() {
-		role := r.Spec.Role(name)
-		r.requestsOf(r.Spec.PlaceOf(name)+".resources", &role.Resources)
-	}
-	for i := range r.Spec.Sidecars {
-		r.requestsOf(fmt.Sprintf("spec.sidecars[%d].resources", i), &r.Spec.Sidecars[i].Resources)
-	}
-}
-
-func (r *Validation) requestsOf(at string, c *job.Compute) {
-	for _, name := range job.ResourceNames {
-		q, limit := c.Chosen(c.Requests, name), c.Chosen(c.Limits, name)
-		if !q.Is() || !limit.Is() || q.Cmp(limit.Quantity) <= 0 {
-			continue
+func requests(p *Problems, all map[string]job.Compute) {
+	for at, c := range all {
+		for _, name := range job.ResourceNames {
+			q, limit := c.Chosen(c.Requests, name), c.Chosen(c.Limits, name)
+			if !q.Is() || !limit.Is() || q.Cmp(limit.Quantity) <= 0 {
+				continue
+			}
+			own := name // of the field
+			if name == job.ResourceDisk {
+				own = "ephemeralStorage"
+			}
+			field := at + ".requests." + own
+			if !p.IsSet(field) {
+				field = at + ".limits." + own
+			}
+			p.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit",
+				&q.Quantity, &limit.Quantity)
 		}
-		own := name // of the field
-		if name == job.ResourceDisk {
-			own = "ephemeralStorage"
-		}
-		field := at + ".requests." + own
-		if !r.IsSet(field) {
-			field = at + ".limits." + own
-		}
-		r.fail(field, "order", "%s are requested, and the limit is %s: no pod may ask for more than its limit",
-			q.String(), limit.String())
 	}
 }
 
-var slicesRules = []oldRule{
-	{(*Validation).slices, "workers.slices workers.replicas workers.min workers.max"},
-	{(*Validation).slicesEnvironment, "framework workers.slices env podTemplate roles"},
-	{
-		(*Validation).slicesProgram,
-		"framework workers.slices command script resources.gpu resources.gpuResource",
-	},
-}
-
-// slices holds their number against the workers.
-func (r *Validation) slices() {
+// wholeSlices checks the number of slices against the workers.
+func wholeSlices(p *Problems, n int32, w part.Count) {
 	const at = "spec.workers.slices"
-	w := &r.Spec.Workers
 	switch {
-	case w.Slices < 2 || w.Replicas == 0:
-	case w.Replicas%w.Slices != 0:
-		r.fail(at, "order", "%d does not divide spec.workers.replicas %d: every slice must be whole", w.Slices,
-			w.Replicas)
+	case n < 2 || w.Replicas == 0:
+	case w.Replicas%n != 0:
+		p.fail(at, "order", "%d does not divide spec.workers.replicas %d: every slice must be whole", n, w.Replicas)
 	case w.Min != w.Max:
-		r.fail(at, "requires", "an elastic job (min %d, max %d) has one slice, since its workers come and go: leave "+
+		p.fail(at, "requires", "an elastic job (min %d, max %d) has one slice, since its workers come and go: leave "+
 			"it out, or make them equal", w.Min, w.Max)
 	}
 }
 
 // slicesEnvironment refuses variables that tegen sets.
-func (r *Validation) slicesEnvironment() {
-	if !r.Spec.Sliced() {
-		return
-	}
-	check := func(at, name string) {
-		if slices.Contains(job.SliceVariables, name) && (r.Spec.RanksBySlice() || name != job.SliceVariables[2]) {
-			r.fail(at, "reserved", "%s is set by tegen: see spec.workers.slices", name)
+func slicesEnvironment(p *Problems, n int32, ranksBySlice bool, variables map[string]string) {
+	for at, name := range variables {
+		if n > 1 && slices.Contains(job.SliceVariables, name) && (ranksBySlice || name != job.SliceVariables[2]) {
+			p.fail(at, "reserved", "%s is set by tegen: see spec.workers.slices", name)
 		}
-	}
-	for i, e := range r.Spec.Env {
-		check(fmt.Sprintf("spec.env[%d].name", i), e.Name)
-	}
-	for at, name := range r.patchedEnv() {
-		check(at+".name", name)
 	}
 }
 
 // slicesProgram needs a program where a shell starts it: it does not know the image's own.
-func (r *Validation) slicesProgram() {
-	if r.Spec.RanksBySlice() && len(r.Spec.Command) == 0 && r.Spec.Script == nil {
-		r.fail("spec", "requires", "nothing to run, and of several slices a shell starts the program, which does not "+
+func slicesProgram(p *Problems, ranksBySlice bool, command []string, script *job.Script) {
+	if ranksBySlice && len(command) == 0 && script == nil {
+		p.fail("spec", "requires", "nothing to run, and of several slices a shell starts the program, which does not "+
 			"know the image's entrypoint: give a command or a script")
 	}
 }
 
 // spot asks for a provisioner, whose labels say which nodes those are.
-func (r *Validation) spot() {
-	p := &r.Spec.Placement
-	if !p.Spot {
+func spot(p *Problems, place *job.Placement) {
+	if !place.Spot {
 		return
 	}
-	row := p.SpotProvisioner()
+	row := place.SpotProvisioner()
 	if row == nil {
-		r.fail("spec.placement.spot", "requires", "nothing says which nodes those are: set placement.provisioner, "+
+		p.fail("spec.placement.spot", "requires", "nothing says which nodes those are: set placement.provisioner, "+
 			"here or in an Environment's defaults, or select the nodes by placement.nodeSelector")
 		return
 	}
-	if own := p.NodeSelector[row.Key]; own != row.Value {
-		r.fail("spec.placement.nodeSelector."+row.Key, "one-of", "%q asks for other nodes than placement.spot: leave "+
+	if own := place.NodeSelector[row.Key]; own != row.Value {
+		p.fail("spec.placement.nodeSelector."+row.Key, "one-of", "%q asks for other nodes than placement.spot: leave "+
 			"one of the two out", own)
 	}
 }
+
+func (r *Validation) unsaid(at string, _ *structural.Node) []string { return unsaid(r.p, at) }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
+
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema/job"
@@ -49,63 +51,52 @@ func converted(olds ...[]oldRule) (all []Rule) {
 
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
-var Rules = slices.Concat(topologyRules, horovodRules, mpiRules, imageSSHRules, byteSchedulerRules, mxnetRules,
-	volcanoRules, converted([]oldRule{
+var Rules = slices.Concat(
+	baseRules,
+	byteSchedulerRules,
+	companionRules,
+	containerRules,
+	controllersRules,
+	gangRules,
+	horovodRules,
+	imageSSHRules,
+	launchRules,
+	mpiRules,
+	mxnetRules,
+	networkRules,
+	proxyRules,
+	rendezvousRules,
+	resourcesRules,
+	storageRules,
+	topologyRules,
+	volcanoRules,
+	converted([]oldRule{
 		{(*Validation).target, "framework target"},
-		{(*Validation).names, "metadata createNamespace"},
 		{(*Validation).recreated, "metadata"},
 		{(*Validation).hooks, "gitops target workload podTemplate roles"},
-		{(*Validation).program, "framework launcher bytescheduler.mode mpi.launch command args script"},
-		{(*Validation).script, "script framework launcher bytescheduler.mode mpi.launch command args identity"},
-		{(*Validation).environment, "env framework launcher target network.collective checkpoint"},
-		{(*Validation).barePods, "target workers"},
-		{(*Validation).workers, "workers.replicas workers.min workers.max rendezvous.maxRestarts"},
-		{
-			(*Validation).master,
-			"framework target launcher command args workers.master workers.min workers.max workers.processes rendezvous",
-		},
-		{(*Validation).unlaunched, "framework launcher workers rendezvous"},
-		{(*Validation).masterEnvironment, "workers.master env podTemplate"},
-		{(*Validation).processes, "framework bytescheduler.mode workers.processes resources.gpu resources.gpuResource"},
-		{
-			(*Validation).storeDisks,
-			"workers.master rendezvous.store rendezvous.backend rendezvous.etcd rendezvous.companion roles",
-		},
-		{(*Validation).storeVolumes, "rendezvous.companion rendezvous.etcd"},
-		{(*Validation).nodes, "placement roles groups"},
-		{(*Validation).spot, "placement"},
-		{(*Validation).managedBy, "managedBy target gang"},
-		{
-			(*Validation).roles,
-			"roles framework target mxnet.mode bytescheduler.mode mpi.launch rendezvous.store storage ssh workers",
-		},
-		{(*Validation).failure, "failure framework target launcher"},
-		{(*Validation).podTemplate, "podTemplate roles sidecars target"},
-		{(*Validation).containerNames, "framework target podTemplate roles"},
-		{(*Validation).podFields, "framework target podTemplate roles"},
 	},
-		companionRules,
-		controllersRules,
-		dlroverRules,
-		elasticjobRules,
-		envRules,
-		fabricRules,
-		gangRules,
 		groupRules, failureRules,
-		autoscaleRules,
-		codeRules,
-		jaxRules,
-		launchRules, ownLaunchRules,
-		networkRules,
-		programRules, proxyRules,
-		rendezvousRules,
-		resourcesRules,
-		sidecarRules,
-		slicesRules,
-		storageRules,
 		featureRules(),
 		releaseRules(),
 	))
+
+var baseRules = []Rule{
+	part.Of2(ownNamespace, part.Metadata, part.CreateNamespace),
+	part.Of4(program, part.LaunchedBy, part.Script, part.Command, part.Args),
+	part.Of4(fetchScript, part.Script, part.Torchrun, part.LaunchedBy, part.Identity),
+	part.Of2(environment, part.Env, givenVariables),
+	part.Of2(barePods, part.Target, part.Replicas),
+	part.Of1(workers, part.Counts),
+	part.Of2(elasticRestarts, part.Counts, part.MaxRestarts),
+	part.Of4(master, part.Master, part.Unlaunched, part.Launcher, part.Counts),
+	part.Of3(masterProcesses, part.Master, part.Processes, part.Launch),
+	part.Of1(masterRendezvous, part.Master),
+	part.Of2(masterEnvironment, part.Master, variables),
+	part.Of4(processes, part.Processes, part.GPU, part.GPUResource, part.HostLaunched),
+	part.Of2(torchrunCodes, part.FatalExitCodes, part.Torchrun),
+	part.Of2(countedInPlace, part.Failure, part.LeavesFailed),
+	part.Of1(restartsTwice, part.Failure),
+}
 
 // Validate asks every rule that reads no field with a mistake in it.
 func Validate(j *job.Job, root *structural.Node, broken part.Set) (errs structural.Errors) {
@@ -155,99 +146,114 @@ func (r *Validation) failKey(mapping, key, rule, format string, args ...any) {
 	r.p.failKey(mapping, key, rule, format, args...)
 }
 
-func (r *Validation) names() {
-	switch ns := r.Metadata.Namespace; {
-	case !r.Spec.CreateNamespace:
-	case ns == "default":
-		r.fail("spec.createNamespace", "requires", "namespace default exists in every cluster: set metadata.namespace")
-	case job.IsSystemNamespace(ns):
-		r.fail("spec.createNamespace", "requires", "namespace %s belongs to Kubernetes or to a controller, and its "+
+// ownNamespace refuses to render a namespace that exists, or belongs to others.
+func ownNamespace(p *Problems, m *job.Metadata, create bool) {
+	switch {
+	case !create:
+	case m.Namespace == "default":
+		p.fail("spec.createNamespace", "requires", "namespace default exists in every cluster: set metadata.namespace")
+	case job.IsSystemNamespace(m.Namespace):
+		p.fail("spec.createNamespace", "requires", "namespace %s belongs to Kubernetes or to a controller, and its "+
 			"Pod Security label would change, which can stop their pods: set another metadata.namespace, or leave "+
-			"this out", ns)
+			"this out", m.Namespace)
 	}
 }
 
 // program needs something that tegen's launcher is to start: it does not run the image's entrypoint.
-func (r *Validation) program() {
-	s := &r.Spec
-	launcher, otherwise := s.LaunchedBy(), ""
+func program(p *Problems, launcher string, script *job.Script, command, args []string) {
+	if launcher == "" || len(command) > 0 || script != nil {
+		return
+	}
+	otherwise := ""
 	if launcher == job.LauncherTorchrun {
 		otherwise = ", or set launcher: entrypoint"
 	}
 	switch {
-	case launcher == "" || len(s.Command) > 0 || s.Script != nil:
-	case len(s.Args) == 0:
-		r.fail("spec", "requires",
+	case len(args) == 0:
+		p.fail("spec", "requires",
 			"nothing to run, and %s does not run the image's entrypoint: give a command, args or a script%s",
 			launcher, otherwise)
-	case strings.HasPrefix(s.Args[0], "-"):
-		r.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script%s", s.Args[0],
+	case strings.HasPrefix(args[0], "-"):
+		p.fail("spec.args[0]", "requires", "%s is an option, not a program: give a command or a script%s", args[0],
 			otherwise)
 	}
 }
 
-func (r *Validation) script() {
-	s := r.Spec.Script
+func fetchScript(p *Problems, s *job.Script, torchrun bool, launcher string, id *job.Identity) {
 	if s == nil {
 		return
 	}
-	switch {
-	case s.S3 == "" && r.IsSet("spec.script.fetch"):
-		r.fail("spec.script.fetch", "requires", "only a script in S3 is fetched: leave it out, or set spec.script.s3")
-	case s.S3 != "" && s.Fetch == job.FetchEntrypoint && r.Spec.Torchrun():
-		r.fail("spec.script.fetch", "requires",
+	switch entrypoint := s.S3 != "" && s.Fetch == job.FetchEntrypoint; {
+	case s.S3 == "" && p.IsSet("spec.script.fetch"):
+		p.fail("spec.script.fetch", "requires", "only a script in S3 is fetched: leave it out, or set spec.script.s3")
+	case entrypoint && torchrun:
+		p.fail("spec.script.fetch", "requires",
 			"the image's entrypoint fetches the script, so spec.launcher must be entrypoint too")
-	case s.S3 != "" && s.Fetch == job.FetchEntrypoint && r.Spec.LaunchedBy() != "":
-		r.fail("spec.script.fetch", "requires",
-			"%s starts the processes, never the image's entrypoint: use initContainer", r.Spec.LaunchedBy())
+	case entrypoint && launcher != "":
+		p.fail("spec.script.fetch", "requires",
+			"%s starts the processes, never the image's entrypoint: use initContainer", launcher)
 	}
-	if s.S3 != "" && r.Spec.Identity == nil {
-		r.fail("spec.script.s3", "requires",
+	if s.S3 != "" && id == nil {
+		p.fail("spec.script.s3", "requires",
 			"reading from S3 needs spec.identity: one of irsa, podIdentity, nodeRole, serviceAccount")
 	}
 }
 
-func (r *Validation) environment() {
+// given says who sets variables of workers beside their author.
+type given struct{ launched, tutorial, collective, checkpoint bool }
+
+var givenVariables = part.OfSpec("framework launcher target network.collective checkpoint", func(s *job.Spec) given {
+	return given{
+		launched:   !s.Unlaunched(),
+		tutorial:   s.Launcher == job.LauncherEntrypoint && s.Target != job.TargetTrainJob,
+		collective: s.Network.Collective != "",
+		checkpoint: s.Checkpoint != nil,
+	}
+})
+
+// environment refuses variables that somebody else sets.
+func environment(p *Problems, env []job.Env, by given) {
 	seen := map[string]bool{}
-	for i, e := range r.Spec.Env {
+	for i, e := range env {
 		at := fmt.Sprintf("spec.env[%d].name", i)
 		switch {
 		case seen[e.Name]:
-			r.fail(at, "duplicate", "%s is set twice", e.Name)
-		case !r.Spec.Unlaunched() && (strings.HasPrefix(e.Name, "PET_") || e.Name == "TEGEN_RUN_UID" ||
+			p.fail(at, "duplicate", "%s is set twice", e.Name)
+		case by.launched && (strings.HasPrefix(e.Name, "PET_") || e.Name == "TEGEN_RUN_UID" ||
 			e.Name == "TORCH_DISABLE_SHARE_RDZV_TCP_STORE"):
-			r.fail(at, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
-		case r.Spec.Launcher == job.LauncherEntrypoint && r.Spec.Target != job.TargetTrainJob &&
-			job.TutorialEnv[e.Name]:
-			r.fail(at, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
-		case e.Name == "DIST_BACKEND" && r.Spec.Network.Collective != "":
-			r.fail(at, "reserved", "DIST_BACKEND is set by spec.network.collective")
-		case e.Name == "CHECKPOINT_DIR" && r.Spec.Checkpoint != nil:
-			r.fail(at, "reserved", "CHECKPOINT_DIR is set by spec.checkpoint")
+			p.fail(at, "reserved", "%s is set by tegen: see spec.rendezvous and spec.workers", e.Name)
+		case by.tutorial && job.TutorialEnv[e.Name]:
+			p.fail(at, "reserved", "%s is set by tegen for launcher: entrypoint", e.Name)
+		case e.Name == "DIST_BACKEND" && by.collective:
+			p.fail(at, "reserved", "DIST_BACKEND is set by spec.network.collective")
+		case e.Name == "CHECKPOINT_DIR" && by.checkpoint:
+			p.fail(at, "reserved", "CHECKPOINT_DIR is set by spec.checkpoint")
 		case e.Name == "GLOO_SOCKET_IFNAME" && e.Value != nil && strings.ContainsAny(*e.Value, ",^="):
-			r.fail(fmt.Sprintf("spec.env[%d].value", i), "format",
+			p.fail(fmt.Sprintf("spec.env[%d].value", i), "format",
 				"Gloo takes one interface's name; only NCCL takes lists and ^")
 		}
 		seen[e.Name] = true
 	}
 }
 
-func (r *Validation) workers() {
-	w := &r.Spec.Workers
+func workers(p *Problems, w part.Count) {
 	switch {
 	case w.Replicas == 0:
-		r.fail("spec.workers", "requires", "needs replicas, or max")
-	case w.Replicas > w.Max && !r.IsSet("spec.workers.min"):
-		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
-	case w.Max < w.Min && r.IsSet("spec.workers.max"):
-		r.fail("spec.workers.max", "order", "%d is below min %d", w.Max, w.Min)
-	case w.Replicas < w.Min && r.IsSet("spec.workers.replicas"):
-		r.fail("spec.workers.replicas", "order", "%d is below min %d", w.Replicas, w.Min)
+		p.fail("spec.workers", "requires", "needs replicas, or max")
+	case w.Replicas > w.Max && !p.IsSet("spec.workers.min"):
+		p.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
+	case w.Max < w.Min && p.IsSet("spec.workers.max"):
+		p.fail("spec.workers.max", "order", "%d is below min %d", w.Max, w.Min)
+	case w.Replicas < w.Min && p.IsSet("spec.workers.replicas"):
+		p.fail("spec.workers.replicas", "order", "%d is below min %d", w.Replicas, w.Min)
 	case w.Replicas > w.Max:
-		r.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
+		p.fail("spec.workers.replicas", "order", "%d is above max %d", w.Replicas, w.Max)
 	}
-	if w.Replicas != 0 && w.Min < w.Max && r.Spec.Rendezvous.MaxRestarts == 0 {
-		r.fail("spec.rendezvous.maxRestarts", "requires",
+}
+
+func elasticRestarts(p *Problems, w part.Count, maxRestarts int32) {
+	if w.Replicas != 0 && w.Min < w.Max && maxRestarts == 0 {
+		p.fail("spec.rendezvous.maxRestarts", "requires",
 			"an elastic job (min %d, max %d) restarts its processes when membership changes: at least 1", w.Min, w.Max)
 	}
 }
@@ -256,107 +262,94 @@ func (r *Validation) workers() {
 const maxBarePods = 64 << 20
 
 // barePods refuses so many bare pods of a job so long that they do not fit in memory.
-func (r *Validation) barePods() {
-	if r.Spec.Target != job.TargetPods {
+func barePods(p *Problems, target string, workers int32) {
+	if target != job.TargetPods {
 		return
 	}
-	if size := weightOf(r.Root); size*int(r.Spec.Workers.Replicas) > maxBarePods {
-		r.fail("spec.workers", "size", "%d bare pods, each with the job's %d KiB, exceed the limit of %d MiB: use "+
-			"target %s, whose pods share one template, or shorten the job", r.Spec.Workers.Replicas, size>>10,
-			maxBarePods>>20, job.TargetJob)
+	if size := p.Size(); size*int(workers) > maxBarePods {
+		p.fail("spec.workers", "size", "%d bare pods, each with the job's %d KiB, exceed the limit of %d MiB: use "+
+			"target %s, whose pods share one template, or shorten the job", workers, size>>10, maxBarePods>>20,
+			job.TargetJob)
 	}
-}
-
-// weightOf is about how many bytes a tree takes in an object.
-func weightOf(n *structural.Node) int {
-	const each = 16 // beside its text
-	size := each + len(n.Text)
-	for _, e := range n.Fields {
-		size += len(e.Key) + weightOf(e.Value)
-	}
-	for _, item := range n.Items {
-		size += weightOf(item)
-	}
-	return size
 }
 
 // masterEnvironment refuses values that no process would see.
-func (r *Validation) masterEnvironment() {
-	if !r.Spec.Workers.Master {
-		return
-	}
-	check := func(at, name string) {
-		if slices.Contains(job.MasterVariables, name) {
-			r.fail(at, "reserved", "%s is set by the operator, behind this one: leave it out", name)
+func masterEnvironment(p *Problems, master bool, variables map[string]string) {
+	for at, name := range variables {
+		if master && slices.Contains(job.MasterVariables, name) {
+			p.fail(at, "reserved", "%s is set by the operator, behind this one: leave it out", name)
 		}
-	}
-	for i, e := range r.Spec.Env {
-		check(fmt.Sprintf("spec.env[%d].name", i), e.Name)
-	}
-	for at, name := range r.patchedEnv() {
-		check(at+".name", name)
 	}
 }
 
 // master needs a program that meets by the operator's variables: torchrun takes its rendezvous from those of the
 // elastic policy, which a job with a Master has not.
-func (r *Validation) master() {
-	w := &r.Spec.Workers
+func master(p *Problems, master, unlaunched bool, launcher string, w part.Count) {
 	switch {
-	case !w.Master:
-	case r.Spec.Launcher != job.LauncherEntrypoint && !r.Spec.Unlaunched():
-		r.fail("spec.workers.master", "requires",
+	case !master:
+	case launcher != job.LauncherEntrypoint && !unlaunched:
+		p.fail("spec.workers.master", "requires",
 			"a launcher has a rendezvous of its own and needs no Master: leave it out, or set launcher: entrypoint")
 	case w.Min != w.Max:
-		r.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go",
+		p.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go",
 			w.Min, w.Max)
 	}
-	if n := r.Root.Below("spec", "rendezvous"); w.Master && r.IsSet("spec.rendezvous") && !n.Merged {
-		r.fail("spec.rendezvous", "requires",
+}
+
+func masterRendezvous(p *Problems, master bool) {
+	if master && p.IsSet("spec.rendezvous") && !p.Merged("spec.rendezvous") {
+		p.fail("spec.rendezvous", "requires",
 			"the Master is the rendezvous of the workers, so this field has no effect: leave it out")
 	}
-	// an author's own torchrun starts them, and an image's entrypoint may
-	if w.Master && w.Processes.IntVal > 1 && r.Spec.Launch() == nil {
-		r.fail("spec.workers.processes", "requires",
+}
+
+// masterProcesses lets nobody but an author's own torchrun, or perhaps an image's entrypoint, start several in a pod.
+func masterProcesses(p *Problems, master bool, processes intstr.IntOrString, own *job.Launch) {
+	if master && processes.IntVal > 1 && own == nil {
+		p.fail("spec.workers.processes", "requires",
 			"each pod of a job with a Master is one process, and its operator would have them wait for %d times as "+
-				"many: leave it out", w.Processes.IntVal)
+				"many: leave it out", processes.IntVal)
 	}
 }
 
-func (r *Validation) processes() {
-	processes, res := r.Spec.Workers.Processes, &r.Spec.Resources
+func processes(p *Problems, processes intstr.IntOrString, gpus int64, resource string, hostLaunched bool) {
 	switch {
-	case processes.StrVal == "gpu" && res.GPU == 0 && !r.Spec.HostLaunched(): // of which horovodSlots tells
-		r.fail("spec.workers.processes", "requires",
+	case processes.StrVal == "gpu" && gpus == 0 && !hostLaunched: // of which horovodSlots tells
+		p.fail("spec.workers.processes", "requires",
 			"gpu counts the accelerators of a worker, and spec.resources.gpu asks for none: use auto")
 	// of others, one may have several cores
-	case res.GPU > 0 && int64(processes.IntVal) > res.GPU && strings.HasSuffix(res.GPUResource, "/gpu"):
-		r.fail("spec.workers.processes", "order",
-			"%d is above spec.resources.gpu %d: each process needs an accelerator of its own", processes.IntVal,
-			res.GPU)
+	case gpus > 0 && int64(processes.IntVal) > gpus && strings.HasSuffix(resource, "/gpu"):
+		p.fail("spec.workers.processes", "order",
+			"%d is above spec.resources.gpu %d: each process needs an accelerator of its own", processes.IntVal, gpus)
 	}
 }
 
-func (r *Validation) failure() {
-	f := &r.Spec.Failure
-	for i, code := range f.FatalExitCodes {
-		if code != 1 && r.Spec.Torchrun() {
-			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires",
+func torchrunCodes(p *Problems, codes []int32, torchrun bool) {
+	for i, code := range codes {
+		if code != 1 && torchrun {
+			p.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires",
 				"torchrun exits with 1 whatever its processes exit with, so %d never comes: use launcher "+
 					"entrypoint, or 1", code)
 		}
 	}
+}
+
+// countedInPlace refuses what needs failed pods, where none fails.
+func countedInPlace(p *Problems, f *job.Failure, leavesFailed bool) {
 	for field, set := range map[string]bool{
 		"fatalExitCodes": len(f.FatalExitCodes) > 0, "ignoreDisruptions": f.IgnoreDisruptions,
-		"restartsPerWorker": f.RestartsPerWorker != nil && !r.Spec.LeavesFailed(),
+		"restartsPerWorker": f.RestartsPerWorker != nil && !leavesFailed,
 	} {
 		if f.InPlace && set {
-			r.fail("spec.failure."+field, "requires",
+			p.fail("spec.failure."+field, "requires",
 				"Kubernetes looks at pods that have failed for it, and with inPlace none does: leave one of them out")
 		}
 	}
-	if r.IsSet("spec.failure.restarts") && f.RestartsPerWorker != nil {
-		r.fail("spec.failure.restartsPerWorker", "one-of", "only one of restarts, restartsPerWorker may be given")
+}
+
+func restartsTwice(p *Problems, f *job.Failure) {
+	if p.IsSet("spec.failure.restarts") && f.RestartsPerWorker != nil {
+		p.fail("spec.failure.restartsPerWorker", "one-of", "only one of restarts, restartsPerWorker may be given")
 	}
 }
 

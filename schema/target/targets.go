@@ -233,9 +233,6 @@ func For(s *job.Spec) *Target {
 	return Of(s.Framework, s.Target)
 }
 
-// Row is the job's, for rules.
-var Row = part.OfSpec("framework target mxnet.mode bytescheduler.mode", For)
-
 // Carries says whether the target can carry a feature.
 func (t *Target) Carries(feature string) bool {
 	_, no := t.Lacks[feature]
@@ -251,3 +248,6 @@ type Written struct {
 
 // IsSet reports whether somebody wrote a field, the author or an Environment.
 func (w *Written) IsSet(dotted string) bool { return w.Root.IsSet(dotted) }
+
+// Row is the job's row of the table, for rules; nil where the framework has no such target.
+var Row = part.OfSpec("framework target mxnet.mode bytescheduler.mode", For)

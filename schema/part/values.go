@@ -66,6 +66,7 @@ var (
 		return Count{s.Workers.Replicas, s.Workers.Min, s.Workers.Max}
 	})
 	Replicas     = OfSpec("workers.replicas", func(s *job.Spec) int32 { return s.Workers.Replicas })
+	MinWorkers   = OfSpec("workers.min", func(s *job.Spec) int32 { return s.Workers.Min })
 	Processes    = OfSpec("workers.processes", func(s *job.Spec) intstr.IntOrString { return s.Workers.Processes })
 	MaxWorkers   = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
 	Master       = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
@@ -77,9 +78,13 @@ var (
 	MachineType = OfSpec("resources.machine", func(s *job.Spec) string { return s.Resources.Machine })
 	Machine     = New("resources.machine", func(j *job.Job) *job.Machine { return j.Origin.Machine }) // nil if unknown
 
-	RunAsUser = OfSpec("security.runAsUser", func(s *job.Spec) job.ID { return s.Security.RunAsUser })
+	RunAsUser  = OfSpec("security.runAsUser", func(s *job.Spec) job.ID { return s.Security.RunAsUser })
+	Restricted = OfSpec("security.restricted", func(s *job.Spec) bool { return s.Security.Restricted })
 
 	FatalExitCodes    = OfSpec("failure.fatalExitCodes", func(s *job.Spec) []int32 { return s.Failure.FatalExitCodes })
+	HorovodController = OfSpec("horovod.controller", func(s *job.Spec) string { return s.Horovod.Controller })
+	Interface         = OfSpec("network.interface", func(s *job.Spec) string { return s.Network.Interface })
+	KeysPath          = OfSpec("ssh.keysPath", (*job.Spec).KeysPath)
 	RestartsPerWorker = OfSpec("failure.restartsPerWorker", func(s *job.Spec) *int32 {
 		return s.Failure.RestartsPerWorker
 	})
@@ -108,6 +113,9 @@ var (
 	Etcd            = OfSpec("rendezvous.etcd", func(s *job.Spec) *job.Etcd { return &s.Rendezvous.Etcd })
 )
 
+// overSSH are the fields of OverSSH, which other values ask too.
+const overSSH = "framework target bytescheduler.mode mpi.launch ssh.server workers.max"
+
 // Questions that are answered by several fields.
 var (
 	Torchrun          = OfSpec("framework launcher", (*job.Spec).Torchrun)
@@ -115,12 +123,19 @@ var (
 	WithoutRendezvous = OfSpec("workers.master framework launcher", (*job.Spec).WithoutRendezvous)
 	Horovodrun        = OfSpec("framework bytescheduler.mode", (*job.Spec).Horovodrun)
 	HostLaunched      = OfSpec("framework bytescheduler.mode", (*job.Spec).HostLaunched)
+	ImageSSH          = OfSpec("ssh.server", (*job.Spec).ImageSSH)
+	MPILine           = OfSpec("framework mpi.launch", (*job.Spec).MPILine)
+	OverSSH           = OfSpec(overSSH, (*job.Spec).OverSSH)
+	Mpirun            = OfSpec(overSSH+" mpi.implementation horovod.controller", (*job.Spec).Mpirun)
+	Words             = OfSpec("command args", (*job.Spec).Words)
 	ParameterServers  = OfSpec("framework mxnet.mode bytescheduler.mode", (*job.Spec).ParameterServers)
 	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)
 	LaunchedBy        = OfSpec("framework launcher bytescheduler.mode mpi.launch command args", (*job.Spec).LaunchedBy)
 	TPU               = OfSpec("resources.gpu resources.gpuResource", (*job.Spec).TPU)
 	Container         = OfSpec("framework target", (*job.Spec).Container)
+	GroupNames        = OfSpec("groups", (*job.Spec).GroupNames)
+	WorkersAwaited    = OfSpec("groups", (*job.Spec).WorkersAwaited)
 	Components        = OfSpec("framework target mxnet.mode bytescheduler.mode groups", (*job.Spec).Components)
 	MakesJobs         = OfSpec("framework target mxnet.mode bytescheduler.mode", (*job.Spec).MakesJobs)
 	LeavesFailed      = OfSpec("framework target failure.restartsPerWorker", (*job.Spec).LeavesFailed)

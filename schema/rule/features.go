@@ -42,7 +42,8 @@ func usedRule(used part.Func[*target.Used], id string, reason part.Value[string]
 func lacking(feature string) part.Value[string] {
 	fields, role := strings.Join(target.Row.Fields(), " "), strings.HasPrefix(feature, "roles.")
 	if role {
-		fields += " groups workers.max rendezvous storage ssh mpi.launch"
+		fields += " groups workers.max storage ssh mpi.launch rendezvous.backend rendezvous.store rendezvous.proxy " +
+			"rendezvous.etcd"
 	}
 	return part.OfSpec(fields, func(s *job.Spec) string {
 		t := target.For(s)

@@ -1,11 +1,14 @@
 package schema
 
 import (
+	"os"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/tegen-dev/tegen/internal/structural"
+	"github.com/tegen-dev/tegen/schema/environment"
 	"github.com/tegen-dev/tegen/schema/job"
 	"github.com/tegen-dev/tegen/schema/rule"
 )
@@ -16,14 +19,15 @@ func TestReads(t *testing.T) {
 	compared := 0
 	for _, file := range fixtures(t, "valid") {
 		for _, c := range casesIn(t, file) {
-			a, ok := c.ask()
-			if !ok || len(a.invalid) > 0 {
-				continue
+			var env *environment.Environment
+			if c.env != nil {
+				env, _ = loadEnvironment(c.env.Clone(), nil)
 			}
+			l := loadJob(c.doc.Clone(), env, nil, &loading{})
 			for _, r := range rule.Rules {
 				for _, read := range r.Reads {
 					compared++
-					got, want := read.Any(only(t, a.job, read.Fields())), read.Any(a.job)
+					got, want := read.Any(only(t, l.Job, read.Fields())), read.Any(l.Job)
 					if !reflect.DeepEqual(got, want) {
 						t.Errorf("%s: of %q alone a value is %+v, not %+v", file, read.Fields(), got, want)
 					}
@@ -78,4 +82,87 @@ func byTag(from, to reflect.Value, name string) (a, b reflect.Value) {
 		panic("no field " + name + " of " + from.Type().String())
 	}
 	return from.FieldByIndex(fields[i].Index), to.FieldByIndex(fields[i].Index)
+}
+
+// TestBroken: a rule that would read a field with a mistake in it is not asked, whether it names the field or asks the
+// tree; all others are.
+func TestBroken(t *testing.T) {
+	for _, c := range []struct {
+		name, text string
+		want       []string
+	}{
+		{
+			"the field of a rule, and one beside it",
+			"workers: {replicas: many, processes: 9}\nresources: {gpu: 4, cpu: none, memory: none}\nrendezvous: {lastCall: 2h, joinTimeout: 1h}",
+			[]string{"spec.rendezvous.lastCall", "spec.workers.processes", "spec.workers.replicas"},
+		},
+		{
+			"a section of which a rule reads another field",
+			"workers: {replicas: 2}\nrendezvous: {lastCall: 2h, joinTimeout: 1h, port: web}",
+			[]string{"spec.rendezvous.lastCall", "spec.rendezvous.port"},
+		},
+		{
+			"a field that only the tree is asked for",
+			"workers: {replicas: 2}\nfailure: {restarts: many, restartsPerWorker: 1}",
+			[]string{"spec.failure.restarts"},
+		},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			text := strings.Replace(small("a"), "  workers: {replicas: 2}\n", "", 1) +
+				"  " + strings.ReplaceAll(c.text, "\n", "\n  ") + "\n"
+			_, errs := load(t, text)
+			var paths []string
+			for _, e := range errs {
+				paths = append(paths, e.Path)
+			}
+			if !slices.Equal(slices.Compact(slices.Sorted(slices.Values(paths))), c.want) {
+				t.Errorf("%v", errs)
+			}
+		})
+	}
+}
+
+// TestFieldsOfReads: what values are made of are fields of a job, or a mistake in one would silence nothing.
+func TestFieldsOfReads(t *testing.T) {
+	for _, r := range rule.Rules {
+		for _, field := range r.Fields() {
+			path := "spec." + field
+			if field == "metadata" {
+				path = field
+			}
+			if _, _, err := Explain("TrainingJob", path); err != nil {
+				t.Errorf("a value is made of %q: %v", field, err)
+			}
+		}
+	}
+}
+
+// written is a job of a fixture as it stands there, with its environment.
+type written struct{ doc, env *structural.Node }
+
+func casesIn(t *testing.T, file string) (cases []written) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var env *structural.Node
+	docs, _ := structural.Split(Source{Name: file, Data: text})
+	for _, doc := range docs {
+		d := structural.Parse(doc)
+		if d.Root == nil || d.Errs != nil {
+			continue
+		}
+		switch kind, errs := kindOf(d.Root); {
+		case errs != nil:
+		case kind == "TrainingJob":
+			cases = append(cases, written{doc: d.Root})
+		default:
+			env = d.Root
+		}
+	}
+	for i := range cases {
+		cases[i].env = env
+	}
+	return cases
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 	"github.com/tegen-dev/tegen/schema/rule"
 )
 
@@ -14,14 +15,12 @@ var podSecurityLevels = []string{job.PodSecurityRestricted, job.PodSecurityBasel
 // refused if it needs more than any other job could: what its podTemplate takes away is unknown.
 func sharedNamespaces(jobs []rule.Loaded, roots []*structural.Node) (errs Errors) {
 	creators := map[string]*job.Job{}
-	complete := func(l rule.Loaded) bool {
-		return l.Job != nil && !slices.ContainsFunc([]string{
-			"metadata", "createNamespace", "security", "network", "target", "resources", "podTemplate", "roles",
-			"groups",
-		}, l.Invalid.Touch)
+	known := func(l rule.Loaded) bool {
+		return l.Knows(part.Metadata, part.CreateNamespace, part.Security, part.Network, part.Target, part.Resources,
+			part.PodTemplate, part.Roles, part.Groups)
 	}
 	for _, l := range jobs {
-		if complete(l) && l.Job.EnforcedPodSecurity() != "" {
+		if known(l) && l.Job.EnforcedPodSecurity() != "" {
 			creators[l.Job.Metadata.Namespace] = l.Job
 		}
 	}
@@ -29,7 +28,7 @@ func sharedNamespaces(jobs []rule.Loaded, roots []*structural.Node) (errs Errors
 		return nil
 	}
 	for i, l := range jobs {
-		if !complete(l) {
+		if !known(l) {
 			continue
 		}
 		creator := creators[l.Job.Metadata.Namespace]

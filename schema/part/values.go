@@ -51,6 +51,7 @@ var (
 	CreateNamespace   = OfSpec("createNamespace", func(s *job.Spec) bool { return s.CreateNamespace })
 	Groups            = OfSpec("groups", func(s *job.Spec) []job.Group { return s.Groups })
 	Workload          = OfSpec("workload", func(s *job.Spec) *job.Workload { return &s.Workload })
+	Roles             = OfSpec("roles", func(s *job.Spec) *job.Roles { return &s.Roles })
 	PodTemplate       = OfSpec("podTemplate", func(s *job.Spec) json.RawMessage { return s.PodTemplate })
 	Workers           = OfSpec("workers", func(s *job.Spec) *job.Workers { return &s.Workers })
 	Resources         = OfSpec("resources", func(s *job.Spec) *job.Resources { return &s.Resources })

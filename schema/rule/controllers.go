@@ -220,7 +220,7 @@ func dlroverProgram(p *Problems, l *job.Launch) {
 func DlroverNames(jobs []Loaded, roots []*structural.Node) (errs structural.Errors) {
 	first := map[string]string{}
 	for i, l := range jobs {
-		if l.Job == nil || l.Job.Spec.Framework != job.FrameworkDLRover || l.Invalid.Touch("metadata") {
+		if !l.Knows(part.Framework, part.Metadata) || l.Job.Spec.Framework != job.FrameworkDLRover {
 			continue
 		}
 		m := l.Job.Metadata

@@ -266,8 +266,7 @@ func foreignGang(p *Problems, g *job.Gang, patches []patch) {
 // gangsOf are the jobs with a gang of which all is known that rules between gangs read.
 func gangsOf(jobs []Loaded) (indexes []int) {
 	for i, l := range jobs {
-		if l.Job != nil && l.Job.Spec.Gang.Active() &&
-			!slices.ContainsFunc([]string{"metadata", "gang", "placement", "framework", "target"}, l.Invalid.Touch) {
+		if l.Knows(part.Gang, part.GangIDs, part.Placement) && l.Job.Spec.Gang.Active() {
 			indexes = append(indexes, i)
 		}
 	}

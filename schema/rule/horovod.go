@@ -189,12 +189,16 @@ func mpiGangScheduler(p *Problems, target string, makesPodGroup bool) {
 	}
 }
 
+var listening = part.OfSpec("framework target workers.max mpi.launch ssh bytescheduler jax", func(s *job.Spec) []int32 {
+	ports, _ := s.Listening()
+	return ports
+})
+
 // SharedPorts refuses two jobs on their nodes' network that listen on the same port: they could never share a node.
 func SharedPorts(jobs []Loaded, roots []*structural.Node) (errs structural.Errors) {
 	first := map[int32]int{}
 	for i, l := range jobs {
-		if l.Job == nil || !l.Job.Spec.Network.Host ||
-			slices.ContainsFunc([]string{"framework", "ssh", "bytescheduler", "jax", "mpi.launch"}, l.Invalid.Touch) {
+		if !l.Knows(listening, part.Network) || !l.Job.Spec.Network.Host {
 			continue
 		}
 		ports, fields := l.Job.Spec.Listening()

@@ -350,7 +350,7 @@ func Clashes(jobs []Loaded, roots []*structural.Node) structural.Errors {
 	var errs structural.Errors
 	names, runs, stores := map[string]int{}, map[string]int{}, map[string]*job.Job{}
 	for i, l := range jobs {
-		if l.Job == nil || l.Invalid.Touch("metadata") {
+		if !l.Knows(part.Metadata) {
 			continue
 		}
 		m := l.Job.Metadata
@@ -362,14 +362,14 @@ func Clashes(jobs []Loaded, roots []*structural.Node) structural.Errors {
 			continue
 		}
 		names[m.Namespace+"/"+m.Name] = i
-		if !l.Invalid.Touch("rendezvous") {
+		if l.Knows(part.Rendezvous, part.WithoutRendezvous) {
 			if clash := storeClash(l.Job, roots[i], stores); clash != nil {
 				errs = append(errs, clash...)
 				continue
 			}
 		}
 		id := l.Job.Spec.Rendezvous.ID
-		if id == "" || l.Invalid.Touch("rendezvous.id") {
+		if id == "" || !l.Knows(runID) {
 			continue
 		}
 		if first, ok := runs[id]; ok {

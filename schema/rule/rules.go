@@ -345,10 +345,15 @@ func Texts(n *structural.Node, refused map[*structural.Node]bool) (errs structur
 	return errs
 }
 
-// Loaded is a job as far as it could be loaded. job is nil where nothing could; what was wrong with the parts named in
-// invalid is in errs, and no rule depends on them any more.
+// Loaded is a job as far as it could be loaded. Job is nil where nothing could; what was wrong with the fields in
+// Invalid is in Errs, and no rule reads them.
 type Loaded struct {
 	Job     *job.Job
 	Errs    structural.Errors
 	Invalid part.Set
+}
+
+// Knows says whether values of the job can be read, for rules between jobs.
+func (l Loaded) Knows(values ...part.Read) bool {
+	return l.Job != nil && !part.Func[any]{Reads: values}.Touches(l.Invalid)
 }

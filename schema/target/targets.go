@@ -6,7 +6,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
 	"github.com/tegen-dev/tegen/schema/part"
 )
@@ -238,16 +237,6 @@ func (t *Target) Carries(feature string) bool {
 	_, no := t.Lacks[feature]
 	return !no
 }
-
-// Written is a job with the tree that it was read from, which tells what somebody wrote from what is a default.
-type Written struct {
-	*job.Job
-	Root *structural.Node
-	Row  *Target // of the table of targets; nil where the framework has no such target
-}
-
-// IsSet reports whether somebody wrote a field, the author or an Environment.
-func (w *Written) IsSet(dotted string) bool { return w.Root.IsSet(dotted) }
 
 // Row is the job's row of the table, for rules; nil where the framework has no such target.
 var Row = part.OfSpec("framework target mxnet.mode bytescheduler.mode", For)

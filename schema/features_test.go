@@ -8,6 +8,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 	"github.com/tegen-dev/tegen/schema/target"
 )
 
@@ -79,9 +80,10 @@ func TestFeaturesAreWhole(t *testing.T) {
 func featured(leaf string) bool {
 	text := "spec: {" + strings.ReplaceAll(leaf, ".", ": {") + ": x" + strings.Repeat("}", strings.Count(leaf, ".")+1)
 	docs, _ := structural.Split(Source{Name: "leaf", Data: []byte(text)})
-	j := &target.Written{Job: &job.Job{}, Root: structural.Parse(docs[0]).Root}
+	u := &target.Used{Tree: part.NewTree(structural.Parse(docs[0]).Root, nil)}
 	return slices.ContainsFunc(target.Features, func(f target.Feature) bool {
 		field, _, _ := strings.Cut(f.Name, "=")
-		return field == leaf || len(f.Used(j)) > 0
+		f.Used.Call(u, &job.Job{})
+		return field == leaf || len(u.Paths) > 0
 	})
 }

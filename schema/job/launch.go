@@ -50,7 +50,7 @@ func (s *Spec) Launch() *Launch {
 	}
 	words := s.Words()
 	// bash -c stands before it at most
-	starts := func(w word) bool { return w.Arg < 2 && LauncherWord().MatchString(w.Text) }
+	starts := func(w Word) bool { return w.Arg < 2 && LauncherWord().MatchString(w.Text) }
 	i := slices.IndexFunc(words, starts)
 	switch {
 	case i >= 0:
@@ -77,14 +77,14 @@ func (s *Spec) LaunchedBy() string {
 		return LaunchMpirun
 	case s.Framework == FrameworkDLRover && s.Launch() == nil:
 		return "dlrover-run"
-	case s.BytePS() && !slices.ContainsFunc(s.Words(), word.bpslaunch):
+	case s.BytePS() && !slices.ContainsFunc(s.Words(), Word.bpslaunch):
 		return BPSLaunch
 	}
 	return ""
 }
 
 // bpslaunch says whether a word is that launcher, by one of its names.
-func (w word) bpslaunch() bool {
+func (w Word) bpslaunch() bool {
 	return w.Arg < 1 && (path.Base(w.Text) == BPSLaunch || strings.HasSuffix(w.Text, "launcher/launch.py"))
 }
 
@@ -104,8 +104,8 @@ func (l *Launch) Option(name string) *LaunchOption {
 	return nil
 }
 
-// word is one of command or args.
-type word struct {
+// Word is one of command or args.
+type Word struct {
 	Text, Path string
 	Arg        int // its number in args, -1 in command
 }
@@ -121,24 +121,24 @@ func withoutComments(text string) string {
 }
 
 // Words are those of the command and the arguments, with their paths.
-func (s *Spec) Words() (all []word) {
+func (s *Spec) Words() (all []Word) {
 	for i, text := range s.Command {
 		at := fmt.Sprintf("spec.command[%d]", i)
 		for _, w := range strings.Fields(withoutComments(text)) {
-			all = append(all, word{strings.Trim(w, `"'`), at, -1})
+			all = append(all, Word{strings.Trim(w, `"'`), at, -1})
 		}
 	}
 	for i, text := range s.Args {
 		at := fmt.Sprintf("spec.args[%d]", i)
 		for _, w := range strings.Fields(withoutComments(text)) {
-			all = append(all, word{strings.Trim(w, `"'`), at, i})
+			all = append(all, Word{strings.Trim(w, `"'`), at, i})
 		}
 	}
 	return all
 }
 
 // options reads up to the first word that is neither an option nor an option's value: the program.
-func options(words []word) (all []LaunchOption) {
+func options(words []Word) (all []LaunchOption) {
 	for i := 0; i < len(words) && strings.HasPrefix(words[i].Text, "-"); i++ {
 		name, value, joined := strings.Cut(strings.TrimLeft(words[i].Text, "-"), "=")
 		written, _, _ := strings.Cut(words[i].Text, "=")

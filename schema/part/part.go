@@ -40,6 +40,17 @@ func OfSpec[T any](fields string, of func(*job.Spec) T) Value[T] {
 	return New(fields, func(j *job.Job) T { return of(&j.Spec) })
 }
 
+// And is true if all of some values are.
+func And(values ...Value[bool]) Value[bool] {
+	var fields []string
+	for _, v := range values {
+		fields = append(fields, v.fields...)
+	}
+	return Value[bool]{fields, func(j *job.Job) bool {
+		return !slices.ContainsFunc(values, func(v Value[bool]) bool { return !v.of(j) })
+	}}
+}
+
 // Fields are those that the value is made of.
 func (v Value[T]) Fields() []string { return v.fields }
 

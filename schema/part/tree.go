@@ -24,6 +24,10 @@ func (t *Tree) Missed() bool { return t.missed }
 // IsSet says whether somebody wrote a field, such as spec.gang.name.
 func (t *Tree) IsSet(path string) bool { return t.known(path) && t.root.IsSet(path) }
 
+// Stands says whether somebody wrote a field and its value has no mistake. Loading removes values with mistakes, so the
+// answer is no for such a field, and the rule is asked all the same.
+func (t *Tree) Stands(path string) bool { return t.root.IsSet(path) }
+
 // Merged says whether an Environment gave a field and not the author.
 func (t *Tree) Merged(path string) bool {
 	n := t.Node(path)

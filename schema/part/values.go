@@ -65,10 +65,12 @@ var (
 	Counts = OfSpec("workers.replicas workers.min workers.max", func(s *job.Spec) Count {
 		return Count{s.Workers.Replicas, s.Workers.Min, s.Workers.Max}
 	})
-	Replicas   = OfSpec("workers.replicas", func(s *job.Spec) int32 { return s.Workers.Replicas })
-	Processes  = OfSpec("workers.processes", func(s *job.Spec) intstr.IntOrString { return s.Workers.Processes })
-	MaxWorkers = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
-	Master     = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
+	Replicas     = OfSpec("workers.replicas", func(s *job.Spec) int32 { return s.Workers.Replicas })
+	MinWorkers   = OfSpec("workers.min", func(s *job.Spec) int32 { return s.Workers.Min })
+	Processes    = OfSpec("workers.processes", func(s *job.Spec) intstr.IntOrString { return s.Workers.Processes })
+	MaxWorkers   = OfSpec("workers.max", func(s *job.Spec) int32 { return s.Workers.Max })
+	Master       = OfSpec("workers.master", func(s *job.Spec) bool { return s.Workers.Master })
+	WorkersAfter = OfSpec("workers.after", func(s *job.Spec) []job.After { return s.Workers.After })
 
 	GPU         = OfSpec("resources.gpu", func(s *job.Spec) int64 { return s.Resources.GPU })
 	GPUResource = OfSpec("resources.gpuResource", func(s *job.Spec) string { return s.Resources.GPUResource })
@@ -76,9 +78,16 @@ var (
 	MachineType = OfSpec("resources.machine", func(s *job.Spec) string { return s.Resources.Machine })
 	Machine     = New("resources.machine", func(j *job.Job) *job.Machine { return j.Origin.Machine }) // nil if unknown
 
-	RunAsUser = OfSpec("security.runAsUser", func(s *job.Spec) job.ID { return s.Security.RunAsUser })
+	RunAsUser  = OfSpec("security.runAsUser", func(s *job.Spec) job.ID { return s.Security.RunAsUser })
+	Restricted = OfSpec("security.restricted", func(s *job.Spec) bool { return s.Security.Restricted })
 
-	FatalExitCodes = OfSpec("failure.fatalExitCodes", func(s *job.Spec) []int32 { return s.Failure.FatalExitCodes })
+	FatalExitCodes    = OfSpec("failure.fatalExitCodes", func(s *job.Spec) []int32 { return s.Failure.FatalExitCodes })
+	HorovodController = OfSpec("horovod.controller", func(s *job.Spec) string { return s.Horovod.Controller })
+	Interface         = OfSpec("network.interface", func(s *job.Spec) string { return s.Network.Interface })
+	KeysPath          = OfSpec("ssh.keysPath", (*job.Spec).KeysPath)
+	RestartsPerWorker = OfSpec("failure.restartsPerWorker", func(s *job.Spec) *int32 {
+		return s.Failure.RestartsPerWorker
+	})
 
 	Scheduler     = OfSpec("placement.scheduler", func(s *job.Spec) string { return s.Placement.Scheduler })
 	PriorityClass = OfSpec("placement.priorityClass", func(s *job.Spec) string { return s.Placement.PriorityClass })
@@ -104,6 +113,9 @@ var (
 	Etcd            = OfSpec("rendezvous.etcd", func(s *job.Spec) *job.Etcd { return &s.Rendezvous.Etcd })
 )
 
+// overSSH are the fields of OverSSH, which other values ask too.
+const overSSH = "framework target bytescheduler.mode mpi.launch ssh.server workers.max"
+
 // Questions that are answered by several fields.
 var (
 	Torchrun          = OfSpec("framework launcher", (*job.Spec).Torchrun)
@@ -111,14 +123,23 @@ var (
 	WithoutRendezvous = OfSpec("workers.master framework launcher", (*job.Spec).WithoutRendezvous)
 	Horovodrun        = OfSpec("framework bytescheduler.mode", (*job.Spec).Horovodrun)
 	HostLaunched      = OfSpec("framework bytescheduler.mode", (*job.Spec).HostLaunched)
+	ImageSSH          = OfSpec("ssh.server", (*job.Spec).ImageSSH)
+	MPILine           = OfSpec("framework mpi.launch", (*job.Spec).MPILine)
+	OverSSH           = OfSpec(overSSH, (*job.Spec).OverSSH)
+	Mpirun            = OfSpec(overSSH+" mpi.implementation horovod.controller", (*job.Spec).Mpirun)
+	Words             = OfSpec("command args", (*job.Spec).Words)
 	ParameterServers  = OfSpec("framework mxnet.mode bytescheduler.mode", (*job.Spec).ParameterServers)
 	BytePS            = OfSpec("framework bytescheduler.mode", (*job.Spec).BytePS)
-	LeavesFailed      = OfSpec("framework target failure", (*job.Spec).LeavesFailed)
 	Launch            = OfSpec("framework launcher command args", (*job.Spec).Launch)
 	LaunchedBy        = OfSpec("framework launcher bytescheduler.mode mpi.launch command args", (*job.Spec).LaunchedBy)
 	TPU               = OfSpec("resources.gpu resources.gpuResource", (*job.Spec).TPU)
 	Container         = OfSpec("framework target", (*job.Spec).Container)
+	GroupNames        = OfSpec("groups", (*job.Spec).GroupNames)
+	WorkersAwaited    = OfSpec("groups", (*job.Spec).WorkersAwaited)
 	Components        = OfSpec("framework target mxnet.mode bytescheduler.mode groups", (*job.Spec).Components)
+	MakesJobs         = OfSpec("framework target mxnet.mode bytescheduler.mode", (*job.Spec).MakesJobs)
+	LeavesFailed      = OfSpec("framework target failure.restartsPerWorker", (*job.Spec).LeavesFailed)
+	Ordered           = OfSpec("workers.after groups", (*job.Spec).Ordered)
 	MakesPodGroup     = OfSpec("gang target", (*job.Spec).MakesPodGroup)
 	NamesGang         = OfSpec("gang target", (*job.Spec).NamesGang)
 	CountsTasks       = OfSpec("gang target workers.min groups", (*job.Spec).CountsTasks)
@@ -144,4 +165,7 @@ var (
 		return j.TopologyLayer()
 	})
 	ExclusiveTopology = OfSpec("gang target", (*job.Spec).ExclusiveTopology)
+	WorkersAndGroups  = OfSpec("groups", func(s *job.Spec) []string { // by name
+		return append([]string{job.RoleWorker}, s.GroupNames()...)
+	})
 )

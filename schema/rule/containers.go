@@ -162,12 +162,6 @@ var variables = part.New("env podTemplate roles groups", func(j *job.Job) map[st
 	return all
 })
 
-// These are for rules that are still methods.
-
-func (r *Validation) patches() []patch              { return patches.Of(r.Job) }
-func (r *Validation) patch() podPatch               { return workerPatch.Of(r.Job) }
-func (r *Validation) patchedEnv() map[string]string { return patchedEnv.Of(r.Job) }
-
 // podTemplates asks the one package that knows pod templates what in the escape hatches is none of theirs.
 func podTemplates(p *Problems, target string, all []job.Sidecar, patches []patch) {
 	for _, patch := range patches {

@@ -7,124 +7,133 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
-var failureRules = []oldRule{
-	{(*Validation).groupFailure, "groups failure"},
-	{(*Validation).failureByRule, "groups failure"},
-	{(*Validation).allInPlace, "groups failure"},
+var failureRules = []Rule{
+	part.Of2(groupFailure, part.Groups, groupFailures),
+	part.Of2(failureByRule, part.Failure, part.WorkersAndGroups),
+	part.Of2(allInPlace, part.Failure, part.Groups),
+	part.Of1(recreatedVolumes, part.Metadata),
+	part.Of4(workloadHooks, part.GitOps, part.Target, part.WorkloadAnnotations, patches),
 }
 
-// groupFailure holds what a group says of its own failures together.
-func (r *Validation) groupFailure() {
-	for i := range r.Spec.Groups {
-		g := &r.Spec.Groups[i]
-		if g.Failure == nil {
+// groupFailures are what a failed pod of each group means.
+var groupFailures = part.OfSpec("groups failure", func(s *job.Spec) (all []*job.Failure) {
+	for _, name := range s.GroupNames() {
+		all = append(all, s.FailureOf(name))
+	}
+	return all
+})
+
+// groupFailure refuses fields of a group's failure that contradict each other.
+func groupFailure(p *Problems, groups []job.Group, failures []*job.Failure) {
+	for i, f := range failures {
+		if groups[i].Failure == nil {
 			continue
 		}
-		at, f := fmt.Sprintf("spec.groups[%d].failure", i), r.Spec.FailureOf(g.Name)
 		for field, set := range map[string]bool{
 			"fatalExitCodes": len(f.FatalExitCodes) > 0, "ignoreDisruptions": f.IgnoreDisruptions,
 		} {
 			if f.InPlace && set {
-				r.fail(at+"."+field, "requires", "Kubernetes looks at pods that have failed for it, and of group %s "+
-					"none does, since it is started again inPlace: leave one of them out", g.Name)
+				p.fail(fmt.Sprintf("spec.groups[%d].failure.%s", i, field), "requires", "Kubernetes looks at pods "+
+					"that have failed for it, and of group %s none does, since it is started again inPlace: leave "+
+					"one of them out", groups[i].Name)
 			}
 		}
 	}
 }
 
-// failureByRule holds rules against the groups that they name, and against the rules before them.
-func (r *Validation) failureByRule() {
-	f, known := &r.Spec.Failure, append([]string{job.RoleWorker}, r.Spec.GroupNames()...)
+// failureByRule refuses rules of failures that can have no effect: without restartAll, for groups that do not exist, or
+// after a rule that decides the same failures.
+func failureByRule(p *Problems, f *job.Failure, known []string) {
 	if len(f.Rules) > 0 && f.RestartAll == nil {
-		r.fail("spec.failure.rules", "requires", "rules need restartAll, which is not set: set restartAll to a "+
+		p.fail("spec.failure.rules", "requires", "rules need restartAll, which is not set: set restartAll to a "+
 			"number, or to uncounted if only failures that do not count restart all pods; or leave rules out")
 	}
 	for i, rule := range f.Rules {
 		at := fmt.Sprintf("spec.failure.rules[%d]", i)
 		for n, name := range rule.Groups {
 			if !slices.Contains(known, name) {
-				r.fail(fmt.Sprintf("%s.groups[%d]", at, n), "unknown", "there is no group %s: one of %s", name,
+				p.fail(fmt.Sprintf("%s.groups[%d]", at, n), "unknown", "there is no group %s: one of %s", name,
 					strings.Join(known, ", "))
 			}
 		}
 		if before := slices.IndexFunc(f.Rules[:i], rule.Within); before >= 0 {
-			r.fail(at, "order", "rules[%d] decides each failure that this one is about: put this one before it, or "+
+			p.fail(at, "order", "rules[%d] decides each failure that this one is about: put this one before it, or "+
 				"leave it out", before)
 		}
 	}
 }
 
-// allInPlace refuses limits on failed pods where JobSet's webhook wants none (kubernetes-sigs/jobset v0.12.0,
-// pkg/webhooks/jobset_webhook.go): it makes pods that failed again, and counts the starts of all by restartAll.
-func (r *Validation) allInPlace() {
-	f := &r.Spec.Failure
+// allInPlace refuses limits on failed pods that JobSet's webhook refuses (kubernetes-sigs/jobset v0.12.0,
+// pkg/webhooks/jobset_webhook.go): JobSet recreates failed pods and counts only restarts of all, by restartAll.
+func allInPlace(p *Problems, f *job.Failure, groups []job.Group) {
 	if !f.RestartAllInPlace {
 		return
 	}
 	if f.RestartAll == nil {
-		r.fail("spec.failure.restartAllInPlace", "requires", "it says how all are started anew, and nothing says how "+
+		p.fail("spec.failure.restartAllInPlace", "requires", "it says how all are started anew, and nothing says how "+
 			"often: give restartAll, or leave it out")
 	}
 	const why = "with restartAllInPlace a pod that failed is made again without a limit of its own, and restartAll " +
 		"counts the starts of all: leave one of them out"
-	if r.IsSet("spec.failure.restarts") {
-		r.fail("spec.failure.restarts", "requires", why)
+	if p.IsSet("spec.failure.restarts") {
+		p.fail("spec.failure.restarts", "requires", why)
 	}
 	if f.RestartsPerWorker != nil {
-		r.fail("spec.failure.restartsPerWorker", "requires", why)
+		p.fail("spec.failure.restartsPerWorker", "requires", why)
 	}
-	for i, g := range r.Spec.Groups {
+	for i, g := range groups {
 		if g.Failure != nil && g.Failure.Restarts != nil {
-			r.fail(fmt.Sprintf("spec.groups[%d].failure.restarts", i), "requires", why)
+			p.fail(fmt.Sprintf("spec.groups[%d].failure.restarts", i), "requires", why)
 		}
 	}
 }
 
-// recreated refuses labels and annotations of metadata by which Argo CD or Flux delete an object and make it anew: they
-// are for all objects of a job, its claims and volumes among them.
-func (r *Validation) recreated() {
-	for key, value := range r.Metadata.Annotations {
+// recreatedVolumes refuses labels and annotations of metadata that make Argo CD or Flux delete and recreate an object:
+// all objects of the job get them, its claims and volumes too.
+func recreatedVolumes(p *Problems, m *job.Metadata) {
+	const loses = "%q has a reconciler delete and make anew the claims and volumes of the job too, and with them its " +
+		"data: %s"
+	for key, value := range m.Annotations {
 		if names.Recreates(key, value) {
 			remedy := "say it of the workload alone, in spec.workload.annotations"
 			if names.IsHook(key, value) {
 				remedy = "leave it out"
 			}
-			r.failKey("metadata.annotations", key, "data", "%q has a reconciler delete and make anew the claims and "+
-				"volumes of the job too, and with them its data: %s", job.Said(key, value), remedy)
+			p.failKey("metadata.annotations", key, "data", loses, job.Said(key, value), remedy)
 		}
 	}
-	for key, value := range r.Metadata.Labels {
+	for key, value := range m.Labels {
 		if names.Recreates(key, value) {
-			r.failKey("metadata.labels", key, "data", "%q has a reconciler delete and make anew the claims and "+
-				"volumes of the job too, and with them its data: say it of the workload alone, in "+
-				"spec.workload.labels", value)
+			p.failKey("metadata.labels", key, "data", loses, value, "say it of the workload alone, in "+
+				"spec.workload.labels")
 		}
 	}
 }
 
-// hooks refuses to make a hook of what trains, where a reconciler applies it.
-func (r *Validation) hooks() {
-	if !r.Spec.GitOps {
+// workloadHooks refuses annotations that make hooks of the training pods, if a reconciler applies them.
+func workloadHooks(p *Problems, gitops bool, target string, annotations map[string]string, patches []patch) {
+	if !gitops {
 		return
 	}
 	refuse := func(mapping, key, value string) {
 		if names.IsHook(key, value) {
-			r.failKey(mapping, key, "hook", "%q is a hook, which Argo CD deletes and makes anew with each sync, so "+
+			p.failKey(mapping, key, "hook", "%q is a hook, which Argo CD deletes and makes anew with each sync, so "+
 				"that the training runs again: leave it out", value)
 		}
 	}
-	for key, value := range r.Spec.Workload.Annotations {
+	for key, value := range annotations {
 		refuse("spec.workload.annotations", key, value)
 	}
-	if r.Spec.Target != job.TargetPods { // a controller makes those of the others
+	if target != job.TargetPods { // a controller makes those of the others
 		return
 	}
-	for _, p := range r.patches() {
-		for key, value := range p.Metadata.Annotations {
+	for _, patch := range patches {
+		for key, value := range patch.Metadata.Annotations {
 			if text, ok := value.(string); ok {
-				refuse(p.at+".metadata.annotations", key, text)
+				refuse(patch.at+".metadata.annotations", key, text)
 			}
 		}
 	}

@@ -5,46 +5,72 @@ import (
 	"strings"
 
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 	"github.com/tegen-dev/tegen/schema/target"
 )
 
-// featureRules refuse what a target cannot carry, a rule a feature, so that a mistake elsewhere hides none of them.
-func featureRules() []oldRule {
-	out := make([]oldRule, len(target.Features))
-	for i, f := range target.Features {
-		check := func(r *Validation) { r.carries(f) }
-		out[i] = oldRule{check, "framework target mxnet.mode bytescheduler.mode " + f.DependsOn}
+// featureRules refuse what a target cannot carry. Each feature is a rule, so that a mistake in the job hides only what
+// depends on it.
+func featureRules() []Rule {
+	all := []Rule{part.Of2(targetOfFramework, part.Framework, part.Target)}
+	for _, f := range target.Features {
+		all = append(all, usedRule(f.Used, "target", lacking(f.Name)))
 	}
-	return out
+	return all
 }
 
-func (r *Validation) carries(f target.Feature) {
-	t := r.Row
-	if t == nil || t.Carries(f.Name) {
-		return
+// usedRule refuses every path where a job uses something, if there is a reason.
+func usedRule(used part.Func[*target.Used], id string, reason part.Value[string]) Rule {
+	return Rule{
+		Reads: append([]part.Read{reason}, used.Reads...),
+		Call: func(p *Problems, j *job.Job) {
+			text := reason.Of(j)
+			if text == "" {
+				return
+			}
+			u := &target.Used{Tree: p.Tree}
+			used.Call(u, j)
+			for _, path := range u.Paths {
+				p.fail(path, id, "%s", text)
+			}
+		},
 	}
-	paths := f.Used(&r.Written)
-	if len(paths) == 0 {
-		return
+}
+
+// lacking is the reason why the job's target cannot carry a feature, "" if it can. For a role, the reason names the
+// roles that the job has instead.
+func lacking(feature string) part.Value[string] {
+	fields, role := strings.Join(target.Row.Fields(), " "), strings.HasPrefix(feature, "roles.")
+	if role {
+		fields += " groups workers.max storage ssh mpi.launch rendezvous.backend rendezvous.store rendezvous.proxy " +
+			"rendezvous.etcd"
 	}
-	can := target.Instead(t, f.Name)
-	if strings.HasPrefix(f.Name, "roles.") {
-		can += "; as for this job, " + r.Spec.OthersWords()
-	}
-	for _, path := range paths {
-		r.fail(path, "target", "target %s of framework %s cannot carry this: %s; %s",
-			t.Name, t.Framework, t.Lacks[f.Name], can)
-	}
+	return part.OfSpec(fields, func(s *job.Spec) string {
+		t := target.For(s)
+		if t == nil || t.Carries(feature) {
+			return ""
+		}
+		can := target.Instead(t, feature)
+		if role {
+			can += "; as for this job, " + s.OthersWords()
+		}
+		return fmt.Sprintf("target %s of framework %s cannot carry this: %s; %s",
+			t.Name, t.Framework, t.Lacks[feature], can)
+	})
 }
 
 // release is the first minor release of Kubernetes whose API server keeps a field that tegen renders. Older ones drop
 // it without a word, or refuse it, and the job means something else.
 type release struct {
-	minor     int
-	what      string // of the API
-	without   string // what becomes of the job on an older one, and what to write there
-	dependsOn string
-	used      func(*target.Written) []string // the paths where a job asks for it
+	minor   int
+	what    string                  // of the API
+	without string                  // what becomes of the job on an older one, and what to write there
+	used    part.Func[*target.Used] // finds the paths where a job needs it
+}
+
+// failing says whether the failures of the workers, or of some group, are handled in some way.
+func failing(does func(*job.Failure) bool) part.Value[bool] {
+	return part.OfSpec("failure groups", func(s *job.Spec) bool { return s.Failing(does) })
 }
 
 // releases are those from which the feature gates of the fields are on, but for claims, which have an API that is
@@ -57,130 +83,110 @@ var releases = []release{
 	{
 		26, "podFailurePolicy of a Job", "every failed pod would count alike: leave fatalExitCodes out and set " +
 			"failure.ignoreDisruptions: false",
-		"target failure groups",
-		func(j *target.Written) []string {
-			return target.When(j.Spec.MakesJobs() && j.Spec.Failing((*job.Failure).TellsApart),
-				"failure.ignoreDisruptions")
-		},
+		target.UsedWhen("failure.ignoreDisruptions", part.And(part.MakesJobs, failing((*job.Failure).TellsApart))),
 	},
 	{
-		27, "schedulingGates of a Pod", "suspended pods would start: use target job", "target suspend",
-		func(j *target.Written) []string {
-			return target.When(j.Spec.Target == job.TargetPods && j.Spec.Suspend, "suspend")
-		},
+		27, "schedulingGates of a Pod", "suspended pods would start: use target job",
+		target.UsedWhen("suspend", part.OfSpec("target suspend", func(s *job.Spec) bool {
+			return s.Target == job.TargetPods && s.Suspend
+		})),
 	},
 	{
 		27, "persistentVolumeClaimRetentionPolicy of a StatefulSet", "the next run would find the data of the last: " +
-			"leave storage out", "rendezvous.store rendezvous.etcd rendezvous.companion",
-		func(j *target.Written) []string {
-			v := &j.Spec.Rendezvous
-			return append(target.When(v.Store == job.StoreEtcd && v.Etcd.Storage != nil, "rendezvous.etcd.storage"),
-				target.When(v.Store == job.StoreCompanion && v.Companion.Storage != nil,
-					"rendezvous.companion.storage")...)
-		},
+			"leave storage out",
+		part.Of3(func(u *target.Used, store string, etcd *job.Etcd, companion *job.Companion) {
+			u.When(store == job.StoreEtcd && etcd.Storage != nil, "rendezvous.etcd.storage")
+			u.When(store == job.StoreCompanion && companion.Storage != nil, "rendezvous.companion.storage")
+		}, part.Store, part.Etcd, part.Companion),
 	},
 	{ // where the Job has a podFailurePolicy, its controller does as much by itself (onlyReplaceFailedPods)
 		29, "podReplacementPolicy of a Job", "a pod would be replaced while it still ends, by one of the same " +
 			"hostname: set failure.ignoreDisruptions: true",
-		"target framework failure groups",
-		func(j *target.Written) []string {
-			replaced := func(f *job.Failure) bool {
-				return !f.TellsApart() && (f.Restarts.None || f.Restarts.Limit > 0)
-			}
-			return target.When(j.Spec.MakesJobs() && j.Spec.Failing(replaced), "kubernetesVersion")
-		},
+		target.UsedWhen("kubernetesVersion", part.And(part.MakesJobs, failing(func(f *job.Failure) bool {
+			return !f.TellsApart() && (f.Restarts.None || f.Restarts.Limit > 0)
+		}))),
 	},
 	{
 		29, "backoffLimitPerIndex of a Job", "there would be no limit of its own for a worker: set failure.restarts",
-		"target failure",
-		func(j *target.Written) []string {
-			return target.When(j.Spec.MakesJobs() && j.Spec.Failure.RestartsPerWorker != nil,
-				"failure.restartsPerWorker")
-		},
+		part.Of2(func(u *target.Used, makesJobs bool, restarts *int32) {
+			u.When(makesJobs && restarts != nil, "failure.restartsPerWorker")
+		}, part.MakesJobs, part.RestartsPerWorker),
 	},
 	{
-		29, "sidecars", "the program would wait for their end: leave them out", "sidecars",
-		func(j *target.Written) []string { return target.When(len(j.Spec.Sidecars) > 0, "sidecars") },
+		29, "sidecars", "the program would wait for their end: leave them out",
+		target.UsedWhen("sidecars", part.OfSpec("sidecars", func(s *job.Spec) bool { return len(s.Sidecars) > 0 })),
 	},
 	{
 		31, "successPolicy of a Job", "the job would not be complete when its training is: set workers.replicas alone",
-		"target workers",
-		func(j *target.Written) []string {
-			if !j.Spec.MakesJobs() || j.Spec.HostLaunched() {
-				return nil
+		part.Of3(func(u *target.Used, makesJobs, hostLaunched bool, n part.Count) {
+			if makesJobs && !hostLaunched {
+				target.Elastic(u, n)
 			}
-			return target.Elastic(j)
-		},
+		}, part.MakesJobs, part.HostLaunched, part.Counts),
 	},
 	{
 		31, "successPolicy of a Job", "workers that serve the first would keep the job from being complete: use " +
 			"target mpijob",
-		"target framework bytescheduler.mode mpi",
-		func(j *target.Written) []string {
-			return target.When(j.Spec.MakesJobs() && j.Spec.HostLaunched(), "target")
-		},
+		target.UsedWhen("target", part.And(part.MakesJobs, part.HostLaunched)),
 	},
 	{
-		32, "managedBy of a Job", "its own controller would start it too: leave it out", "target managedBy",
-		func(j *target.Written) []string {
-			return target.When(j.Spec.Target == job.TargetJob && j.Spec.ManagedBy != "", "managedBy")
-		},
+		32, "managedBy of a Job", "its own controller would start it too: leave it out",
+		target.UsedWhen("managedBy", part.OfSpec("target managedBy", func(s *job.Spec) bool {
+			return s.Target == job.TargetJob && s.ManagedBy != ""
+		})),
 	},
 	{
 		32, "claims of this form", "no devices would be found; they are off by default before 1.34: ask for those of " +
-			"a device plugin by resources.gpuResource", "resources.deviceClass resources.claims resources.gpu",
-		func(j *target.Written) []string {
-			if j.Spec.Resources.DeviceClass != "" {
-				return target.When(true, "resources.deviceClass")
-			}
-			return target.When(len(j.Spec.Resources.Claims) > 0, "resources.claims")
-		},
+			"a device plugin by resources.gpuResource",
+		part.Of2(func(u *target.Used, class, claims bool) {
+			u.When(class, "resources.deviceClass")
+			u.When(claims && !class, "resources.claims")
+		}, part.OfSpec("resources.deviceClass", func(s *job.Spec) bool { return s.Resources.DeviceClass != "" }),
+			part.OfSpec("resources.claims", func(s *job.Spec) bool { return len(s.Resources.Claims) > 0 })),
 	},
 	{
 		35, "images as volumes by default", "the code would be missing: fetch it by code.git, or build it into the " +
-			"image", "code",
-		func(j *target.Written) []string {
-			return target.When(j.Spec.Code != nil && j.Spec.Code.Image != "", "code.image")
-		},
+			"image",
+		target.UsedWhen("code.image", part.OfSpec("code", func(s *job.Spec) bool {
+			return s.Code != nil && s.Code.Image != ""
+		})),
 	},
 }
 
 // releaseRules refuse what the cluster's release would lose.
-func releaseRules() (all []oldRule) {
+func releaseRules() (all []Rule) {
 	for _, row := range releases {
-		all = append(all, oldRule{func(r *Validation) {
-			if minor := r.Spec.Minor(); minor == 0 || minor >= row.minor {
-				return
+		older := part.OfSpec("kubernetesVersion", func(s *job.Spec) string {
+			if minor := s.Minor(); minor == 0 || minor >= row.minor {
+				return ""
 			}
-			for _, at := range row.used(&r.Written) {
-				r.fail(at, "requires", "Kubernetes %s has no %s, which 1.%d has: %s", r.Spec.KubernetesVersion,
-					row.what, row.minor, row.without)
-			}
-		}, fmt.Sprint("kubernetesVersion ", row.dependsOn)})
+			return fmt.Sprintf("Kubernetes %s has no %s, which 1.%d has: %s", s.KubernetesVersion, row.what, row.minor,
+				row.without)
+		})
+		all = append(all, usedRule(row.used, "requires", older))
 	}
 	return all
 }
 
-// target refuses a target that the framework does not have.
-func (r *Validation) target() {
-	s := &r.Spec
-	if r.Row != nil {
+// targetOfFramework refuses a target that the framework does not have.
+func targetOfFramework(p *Problems, framework, name string) {
+	if target.Of(framework, name) != nil {
 		return
 	}
 	var names, having []string
 	for _, t := range target.All {
-		if t.Framework == s.Framework {
+		if t.Framework == framework {
 			names = append(names, t.Name)
 		}
-		if t.Name == s.Target {
+		if t.Name == name {
 			having = append(having, t.Framework)
 		}
 	}
-	if r.IsSet("spec.target") {
-		r.fail("spec.target", "target", "framework %s has no target %s: one of %s; or set spec.framework to one that "+
-			"has it: %s", s.Framework, s.Target, strings.Join(names, ", "), strings.Join(having, ", "))
+	if p.IsSet("spec.target") {
+		p.fail("spec.target", "target", "framework %s has no target %s: one of %s; or set spec.framework to one that "+
+			"has it: %s", framework, name, strings.Join(names, ", "), strings.Join(having, ", "))
 		return
 	}
-	r.fail("spec.framework", "target", "%s has no target %s, which is the default: set spec.target to one of %s",
-		s.Framework, s.Target, strings.Join(names, ", "))
+	p.fail("spec.framework", "target", "%s has no target %s, which is the default: set spec.target to one of %s",
+		framework, name, strings.Join(names, ", "))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema/definition"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
 // GroupItems are the groups of a job's tree that are mappings, with where they stand.
@@ -24,18 +25,19 @@ func GroupItems(spec *structural.Node) map[int]*structural.Node {
 	return all
 }
 
-var groupRules = []oldRule{
-	{(*Validation).groupNames, "groups"},
-	{(*Validation).groupPrograms, "groups"},
-	{(*Validation).groupEnvironment, "groups env"},
-	{(*Validation).groupAccelerators, "groups"},
-	{(*Validation).startOrder, "groups workers.after"},
-	{(*Validation).orderInGang, "groups workers.after gang framework target"},
-	{(*Validation).groupsInQueue, "groups gang framework target"},
-	{(*Validation).success, "groups success"},
-	{(*Validation).coordinator, "groups coordinator workers.replicas workers.min workers.max"},
-	{(*Validation).restartAll, "failure groups target"},
-	{(*Validation).countedTasks, "groups workers target failure success"},
+var groupRules = []Rule{
+	part.Of1(groupNames, part.Groups),
+	part.Of1(groupPrograms, part.Groups),
+	part.Of4(groupEnvironment, part.WorkersAndGroups, part.Env, part.Groups, part.Checkpoint),
+	part.Of1(groupAccelerators, part.Groups),
+	part.Of2(startOrder, part.WorkersAndGroups, starts),
+	part.Of3(orderInGang, part.Gang, part.Target, part.Ordered),
+	part.Of3(groupsInQueue, part.Gang, part.Target, part.Groups),
+	part.Of2(successGroups, part.Success, part.WorkersAndGroups),
+	part.Of4(coordinatorPod, part.Coordinator, part.WorkersAndGroups, part.Groups, part.Counts),
+	part.Of3(restartAll, part.Failure, part.Target, part.OfSpec("failure groups", (*job.Spec).RestartsOnDisruption)),
+	part.Of3(countedWorkers, part.Target, part.Groups, part.Counts),
+	part.Of5(countedFailures, part.Target, part.Groups, part.Ordered, part.Failure, part.Success),
 }
 
 // ReservedGroup says whether tegen calls objects of its own by a name, so that no group may have it.
@@ -44,200 +46,215 @@ func ReservedGroup(name string) bool {
 	return name != job.RoleWorker && group.Refusal(name) == "reserved"
 }
 
-func (r *Validation) groupNames() {
-	names := r.Spec.GroupNames()
-	for i, name := range names {
-		if slices.Contains(names[:i], name) {
-			r.fail(fmt.Sprintf("spec.groups[%d].name", i), "duplicate", "%s is the name of another group already", name)
+// groupNames refuses two groups of one name.
+func groupNames(p *Problems, groups []job.Group) {
+	seen := map[string]bool{}
+	for i, g := range groups {
+		if seen[g.Name] {
+			p.fail(fmt.Sprintf("spec.groups[%d].name", i), "duplicate", "%s is the name of another group already",
+				g.Name)
 		}
+		seen[g.Name] = true
 	}
 }
 
-// groupPrograms refuses a group that would run the entrypoint of the workers' image without a word.
-func (r *Validation) groupPrograms() {
-	for i, g := range r.Spec.Groups {
+// groupPrograms refuses a group that would silently run the entrypoint of the workers' image.
+func groupPrograms(p *Problems, groups []job.Group) {
+	for i, g := range groups {
 		if len(g.Command)+len(g.Args) == 0 && g.Image == "" {
-			r.fail(fmt.Sprintf("spec.groups[%d]", i), "requires",
+			p.fail(fmt.Sprintf("spec.groups[%d]", i), "requires",
 				"nothing says what group %s runs: give a command, args, or an image of its own", g.Name)
 		}
 	}
 }
 
-// groupEnvironment refuses variables that are there twice, and the names of the groups' hosts.
-func (r *Validation) groupEnvironment() {
+// groupEnvironment refuses variables that are set twice, and the variables that tegen sets.
+func groupEnvironment(p *Problems, names []string, env []job.Env, groups []job.Group, place *job.Checkpoint) {
 	hosts := map[string]bool{}
-	for _, name := range append([]string{job.RoleWorker}, r.Spec.GroupNames()...) {
-		hosts[job.HostVariable(name)] = len(r.Spec.Groups) > 0
+	for _, name := range names {
+		hosts[job.HostVariable(name)] = len(groups) > 0
 	}
 	check := func(at string, env []job.Env, duplicates bool) {
 		seen := map[string]bool{}
 		for i, e := range env {
 			switch at := fmt.Sprintf("%s.env[%d].name", at, i); {
 			case hosts[e.Name]:
-				r.fail(at, "reserved", "%s is set by tegen: the host name of a group's first pod", e.Name)
+				p.fail(at, "reserved", "%s is set by tegen: the host name of a group's first pod", e.Name)
 			case duplicates && seen[e.Name]:
-				r.fail(at, "duplicate", "%s is set twice", e.Name)
-			case duplicates && e.Name == "CHECKPOINT_DIR" && r.Spec.Checkpoint != nil:
-				r.fail(at, "reserved", "CHECKPOINT_DIR is set by spec.checkpoint")
+				p.fail(at, "duplicate", "%s is set twice", e.Name)
+			case duplicates && e.Name == "CHECKPOINT_DIR" && place != nil:
+				p.fail(at, "reserved", "CHECKPOINT_DIR is set by spec.checkpoint")
 			}
 			seen[e.Name] = true
 		}
 	}
-	check("spec", r.Spec.Env, false)
-	for i, g := range r.Spec.Groups {
+	check("spec", env, false)
+	for i, g := range groups {
 		check(fmt.Sprintf("spec.groups[%d]", i), g.Env, true)
 	}
 }
 
-// groupAccelerators is accelerators of groups.
-func (r *Validation) groupAccelerators() {
-	items := GroupItems(r.Root.Below("spec"))
-	for i, g := range r.Spec.Groups {
+// groupAccelerators refuses groups with accelerators and without a CPU or memory request.
+func groupAccelerators(p *Problems, groups []job.Group) {
+	for i, g := range groups {
 		at := fmt.Sprintf("spec.groups[%d].resources", i)
-		if missing := r.unsaid(at, items[i].Below("resources")); g.Resources.GPU > 0 && len(missing) > 0 {
-			r.fail(at+".gpu", "requires", "%d of %s without %s: write how much a pod of group %s needs, or none "+
+		if missing := unsaid(p, at); g.Resources.GPU > 0 && len(missing) > 0 {
+			p.fail(at+".gpu", "requires", "%d of %s without %s: write how much a pod of group %s needs, or none "+
 				"for no limit; an Environment may say it for each accelerator, in accelerator.each", g.Resources.GPU,
 				g.Resources.GPUResource, strings.Join(missing, " and "), g.Name)
 		}
 	}
 }
 
-// startOrder holds what is started after what.
-func (r *Validation) startOrder() {
-	r.startAfter(job.RoleWorker, "spec.workers.after", r.Spec.Workers.After)
-	for i, g := range r.Spec.Groups {
-		r.startAfter(g.Name, fmt.Sprintf("spec.groups[%d].after", i), g.After)
-	}
+// start is the workers or a group, and what they start after.
+type start struct {
+	name, at string
+	after    []job.After
 }
 
-func (r *Validation) startAfter(name, at string, after []job.After) {
-	known := append([]string{job.RoleWorker}, r.Spec.GroupNames()...)
-	var before []string
-	for i, a := range after {
-		at := fmt.Sprintf("%s[%d].group", at, i)
-		switch {
-		case !slices.Contains(known, a.Group):
-			r.fail(at, "unknown", "there is no group %s: one of %s", a.Group, strings.Join(known, ", "))
-		case slices.Contains(before, a.Group):
-			r.fail(at, "duplicate", "%s is listed twice", a.Group)
-		case a.Group == name:
-			r.fail(at, "order", "%s would wait for itself: leave it out", name)
-		case r.waitsFor(a.Group, name, nil):
-			r.fail(at, "order", "%s waits for %s already, so that neither would ever start: leave one of the two out",
-				a.Group, name)
+var starts = part.OfSpec("workers.after groups", func(s *job.Spec) []start {
+	all := []start{{job.RoleWorker, "spec.workers.after", s.Workers.After}}
+	for i, g := range s.Groups {
+		all = append(all, start{g.Name, fmt.Sprintf("spec.groups[%d].after", i), g.After})
+	}
+	return all
+})
+
+// startOrder refuses to start pods after a group that does not exist, or that waits for these pods.
+func startOrder(p *Problems, known []string, starts []start) {
+	for _, s := range starts {
+		var before []string
+		for i, a := range s.after {
+			at := fmt.Sprintf("%s[%d].group", s.at, i)
+			switch {
+			case !slices.Contains(known, a.Group):
+				p.fail(at, "unknown", "there is no group %s: one of %s", a.Group, strings.Join(known, ", "))
+			case slices.Contains(before, a.Group):
+				p.fail(at, "duplicate", "%s is listed twice", a.Group)
+			case a.Group == s.name:
+				p.fail(at, "order", "%s would wait for itself: leave it out", s.name)
+			case waitsFor(starts, a.Group, s.name, nil):
+				p.fail(at, "order", "%s waits for %s already, so that neither would ever start: leave one of the two "+
+					"out", a.Group, s.name)
+			}
+			before = append(before, a.Group)
 		}
-		before = append(before, a.Group)
 	}
 }
 
-// waitsFor says whether a group waits for another one, by others too, or is that one.
-func (r *Validation) waitsFor(name, other string, seen []string) bool {
+// waitsFor says whether a group waits for another one, directly or through others, or is that one.
+func waitsFor(starts []start, name, other string, seen []string) bool {
 	if name == other {
 		return true
 	}
-	if slices.Contains(seen, name) {
+	i := slices.IndexFunc(starts, func(s start) bool { return s.name == name })
+	if i < 0 || slices.Contains(seen, name) {
 		return false
 	}
-	return slices.ContainsFunc(r.Spec.AfterOf(name), func(a job.After) bool {
-		return r.waitsFor(a.Group, other, append(seen, name))
+	return slices.ContainsFunc(starts[i].after, func(a job.After) bool {
+		return waitsFor(starts, a.Group, other, append(seen, name))
 	})
 }
 
-// orderInGang refuses a gang of pods that are made only when others of it run. Kueue admits a JobSet before any pod is
-// made, and Volcano's own Job counts those alone that wait for nothing.
-func (r *Validation) orderInGang() {
-	g := r.Spec.Gang
-	if !g.Active() || !r.Spec.Ordered() || g.Is(job.GangKueue) || r.Spec.Target == job.TargetVCJob {
+// orderInGang refuses a gang with pods that are created only after others of the gang run. Kueue admits a JobSet before
+// it has pods, and Volcano's own Job counts only those that wait for nothing.
+func orderInGang(p *Problems, g *job.Gang, target string, ordered bool) {
+	if !g.Active() || !ordered || g.Is(job.GangKueue) || target == job.TargetVCJob {
 		return
 	}
-	r.fail("spec.gang.scheduler", "requires", "%s places all pods of the job or none, and some of them are made only "+
+	p.fail("spec.gang.scheduler", "requires", "%s places all pods of the job or none, and some of them are made only "+
 		"when others run (after): leave after out, or use kueue", g.Scheduler)
 }
 
-// groupsInQueue: Kueue admits Jobs one by one, so that a part of the job would hold what the others wait for.
-func (r *Validation) groupsInQueue() {
-	if r.Spec.Gang.Is(job.GangKueue) && r.Spec.Target == job.TargetJob && len(r.Spec.Groups) > 0 {
-		r.fail("spec.gang.scheduler", "requires", "each group is a Job of its own, and Kueue admits Jobs one by one: "+
+// groupsInQueue refuses groups that are Jobs in a queue: Kueue admits Jobs one by one, so that one of them could hold
+// the quota that the others wait for.
+func groupsInQueue(p *Problems, g *job.Gang, target string, groups []job.Group) {
+	if g.Is(job.GangKueue) && target == job.TargetJob && len(groups) > 0 {
+		p.fail("spec.gang.scheduler", "requires", "each group is a Job of its own, and Kueue admits Jobs one by one: "+
 			"use target jobset, which Kueue admits as a whole")
 	}
 }
 
-func (r *Validation) success() {
-	if r.Spec.Success == nil {
+// successGroups refuses to wait for the success of a group that does not exist.
+func successGroups(p *Problems, success *job.Success, known []string) {
+	if success == nil {
 		return
 	}
-	known := append([]string{job.RoleWorker}, r.Spec.GroupNames()...)
-	for i, name := range r.Spec.Success.Groups {
+	for i, name := range success.Groups {
 		if !slices.Contains(known, name) {
-			r.fail(fmt.Sprintf("spec.success.groups[%d]", i), "unknown", "there is no group %s: one of %s", name,
+			p.fail(fmt.Sprintf("spec.success.groups[%d]", i), "unknown", "there is no group %s: one of %s", name,
 				strings.Join(known, ", "))
 		}
 	}
 }
 
-func (r *Validation) coordinator() {
-	c, w := r.Spec.Coordinator, &r.Spec.Workers
+// coordinatorPod refuses a coordinator that does not exist, or that an elastic job may run without.
+func coordinatorPod(p *Problems, c *job.Coordinator, known []string, groups []job.Group, n part.Count) {
 	if c == nil {
 		return
 	}
-	count := min(w.Replicas, w.Min) // any other may be missing
-	if g := r.Spec.Group(c.Group); g != nil {
-		count = g.Replicas
-	} else if c.Group != job.RoleWorker {
-		r.fail("spec.coordinator.group", "unknown", "there is no group %s: one of %s", c.Group,
-			strings.Join(append([]string{job.RoleWorker}, r.Spec.GroupNames()...), ", "))
+	count := min(n.Replicas, n.Min) // any other may be missing
+	switch i := slices.Index(known, c.Group); {
+	case i < 0:
+		p.fail("spec.coordinator.group", "unknown", "there is no group %s: one of %s", c.Group,
+			strings.Join(known, ", "))
 		return
+	case i > 0: // behind the workers
+		count = groups[i-1].Replicas
 	}
 	if c.Index >= count {
-		r.fail("spec.coordinator.index", "range", "group %s has %d pods that are always there, counted from 0: %d is "+
+		p.fail("spec.coordinator.index", "range", "group %s has %d pods that are always there, counted from 0: %d is "+
 			"none of them", c.Group, count, c.Index)
 	}
 }
 
-// restartAll holds restarts of all pods against those of single ones.
-func (r *Validation) restartAll() {
-	f := &r.Spec.Failure
+// restartAll refuses restarts of all pods that contradict those of single pods, or that never happen.
+func restartAll(p *Problems, f *job.Failure, target string, onDisruption bool) {
 	const at = "spec.failure.restartAll"
 	switch {
 	case f.RestartAll == nil:
-	case r.Spec.Target == job.TargetVCJob && f.ReplacesAlone():
+	case target == job.TargetVCJob && f.ReplacesAlone():
 		field := "spec.failure.restarts"
 		if f.RestartsPerWorker != nil {
 			field = "spec.failure.restartsPerWorker"
 		}
-		r.fail(field, "requires", "Volcano has one number for both: with restartAll the first failed pod starts all "+
+		p.fail(field, "requires", "Volcano has one number for both: with restartAll the first failed pod starts all "+
 			"anew; leave this one out")
 	case *f.RestartAll > 0:
-	case r.Spec.Target == job.TargetVCJob:
-		r.fail(at, "requires", "Volcano counts every restart, so uncounted never restarts anything: use a number, or "+
+	case target == job.TargetVCJob:
+		p.fail(at, "requires", "Volcano counts every restart, so uncounted never restarts anything: use a number, or "+
 			"leave it out")
-	case !r.Spec.RestartsOnDisruption() && !slices.ContainsFunc(f.Rules, job.FailureRule.Restarts):
-		r.fail(at, "requires", "every failure of this job counts, so uncounted never restarts anything: use a number, "+
+	case !onDisruption && !slices.ContainsFunc(f.Rules, job.FailureRule.Restarts):
+		p.fail(at, "requires", "every failure of this job counts, so uncounted never restarts anything: use a number, "+
 			"or set ignoreDisruptions with restarts: 0, or a rule that restarts uncounted, or leave it out")
 	}
 }
 
-// countedTasks refuses what Volcano would count wrongly, since it counts the pods of all tasks together.
-func (r *Validation) countedTasks() {
-	if r.Spec.Target != job.TargetVCJob || len(r.Spec.Groups) == 0 {
+// countedWorkers refuses an elastic Volcano Job with groups: Volcano counts the pods of all tasks together.
+func countedWorkers(p *Problems, target string, groups []job.Group, n part.Count) {
+	if target != job.TargetVCJob || len(groups) == 0 || n.Min >= n.Max {
 		return
 	}
-	w := &r.Spec.Workers
-	if w.Min < w.Max {
-		field := "spec.workers.min"
-		if !r.IsSet(field) {
-			field = "spec.workers.max"
-		}
-		r.fail(field, "requires", "Volcano counts the pods of all groups towards the %d workers that must succeed "+
-			"(minSuccess): leave it out, or use target jobset", w.Min)
+	field := "spec.workers.min"
+	if !p.IsSet(field) {
+		field = "spec.workers.max"
 	}
-	if r.Spec.Failure.GoesOn() && r.Spec.Ordered() && r.Spec.Success == nil {
-		field := "spec.failure.restartAllOn"
-		if r.Spec.Failure.RestartsPerWorker != nil {
-			field = "spec.failure.restartsPerWorker"
-		}
-		r.fail(field, "requires", "Volcano takes a job for complete in which as many pods "+
-			"succeed as start first, whichever fail: leave it out, or leave after out, or name those that "+
-			"decide in success")
+	p.fail(field, "requires", "Volcano counts the pods of all groups towards the %d workers that must succeed "+
+		"(minSuccess): leave it out, or use target jobset", n.Min)
+}
+
+// countedFailures refuses a Volcano Job that goes on after failures if some pods start later: Volcano completes it when
+// as many pods have succeeded as start first.
+func countedFailures(
+	p *Problems, target string, groups []job.Group, ordered bool, f *job.Failure, success *job.Success,
+) {
+	if target != job.TargetVCJob || len(groups) == 0 || !f.GoesOn() || !ordered || success != nil {
+		return
 	}
+	field := "spec.failure.restartAllOn"
+	if f.RestartsPerWorker != nil {
+		field = "spec.failure.restartsPerWorker"
+	}
+	p.fail(field, "requires", "Volcano takes a job for complete in which as many pods succeed as start first, "+
+		"whichever fail: leave it out, or leave after out, or name those that decide in success")
 }

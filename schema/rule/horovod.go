@@ -2,86 +2,72 @@ package rule
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/tegen-dev/tegen/internal/lazy"
 	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
-var horovodRules = []oldRule{
-	{(*Validation).horovodProgram, "framework bytescheduler.mode command args"},
-	{(*Validation).horovodSlots, "framework bytescheduler.mode workers.processes resources.gpu"},
-	{
-		(*Validation).horovodElastic,
-		"framework bytescheduler.mode workers.replicas workers.min workers.max horovod network.interface",
-	},
-	{
-		(*Validation).horovodUser,
-		"framework target bytescheduler.mode mpi.launch ssh.server workers security.runAsUser security.restricted",
-	},
-	{(*Validation).horovodAlone, "framework target bytescheduler.mode mpi.launch workers.replicas workers.max ssh"},
-	{(*Validation).horovodFailure, "framework bytescheduler.mode horovod.controller failure.fatalExitCodes"},
-	{
-		(*Validation).horovodEnvironment,
-		"framework target bytescheduler.mode horovod.controller mpi ssh.server workers.max env podTemplate roles",
-	},
-	{(*Validation).mpiGang, "target gang placement.scheduler"},
+var horovodRules = []Rule{
+	part.Of3(horovodProgram, part.Horovodrun, part.Command, part.Args),
+	part.Of4(horovodSlots, part.Framework, part.HostLaunched, part.Processes, part.GPU),
+	part.Of4(horovodElastic, part.Horovodrun, part.Counts, part.HorovodController, part.Interface),
+	part.Of3(horovodUser, part.OverSSH, part.RunAsUser, part.Restricted),
+	part.Of4(horovodAlone, part.HostLaunched, part.Replicas, part.OverSSH, part.ImageSSH),
+	part.Of3(horovodFailure, part.Framework, part.HorovodController, part.FatalExitCodes),
+	part.Of4(launcherVariables, part.Framework, part.HostLaunched, part.Horovodrun, launchedVariables),
+	part.Of3(mpirunVariables, part.Mpirun, operatorVariables, launchedVariables),
+	part.Of2(mpiGangScheduler, part.Target, part.MakesPodGroup),
 }
 
 // horovodProgram refuses a launcher of the author's.
-func (r *Validation) horovodProgram() {
-	s := &r.Spec
-	if !s.Horovodrun() {
+func horovodProgram(p *Problems, horovodrun bool, command, args []string) {
+	if !horovodrun {
 		return
 	}
-	words := slices.Concat(s.Command, s.Args)
-	for i, word := range words {
+	for i, word := range slices.Concat(command, args) {
 		// bash -c stands before it at most: what follows are the program's own arguments
-		if i >= max(len(s.Command), 3) {
+		if i >= max(len(command), 3) {
 			return
 		}
-		at := fmt.Sprintf("spec.command[%d]", i)
-		if i >= len(s.Command) {
-			at = fmt.Sprintf("spec.args[%d]", i-len(s.Command))
-		}
 		if m := job.HostLauncher().FindStringSubmatch(word); m != nil {
-			r.fail(at, "requires", "tegen puts horovodrun before the command: leave %s and its options out", m[1])
+			p.fail(job.WordPath(command, i), "requires",
+				"tegen puts horovodrun before the command: leave %s and its options out", m[1])
 		}
 	}
 }
 
 // horovodSlots needs a number of processes: -np is their sum.
-func (r *Validation) horovodSlots() {
-	if p := r.Spec.Workers.Processes.StrVal; r.Spec.HostLaunched() &&
-		(p == "cpu" || p != "" && r.Spec.Resources.GPU == 0) {
+func horovodSlots(p *Problems, framework string, hostLaunched bool, processes intstr.IntOrString, gpu int64) {
+	if word := processes.StrVal; hostLaunched && (word == "cpu" || word != "" && gpu == 0) {
 		launcher := "horovodrun"
-		if r.Spec.Framework == job.FrameworkMPI {
+		if framework == job.FrameworkMPI {
 			launcher = "mpirun"
 		}
-		r.fail("spec.workers.processes", "requires",
+		p.fail("spec.workers.processes", "requires",
 			"%s counts no CPUs: give the number of processes of a worker", launcher)
 	}
 }
 
 // horovodElastic holds what elastic needs, and what nothing else reads.
-func (r *Validation) horovodElastic() {
-	s := &r.Spec
+func horovodElastic(p *Problems, horovodrun bool, workers part.Count, controller, network string) {
 	switch {
-	case !s.Horovodrun() || s.Workers.Replicas == 0:
-	case !s.Elastic():
-		for _, field := range []string{"spec.horovod.elasticTimeout", "spec.horovod.resetLimit"} {
-			if r.IsSet(field) {
-				r.fail(field, "requires", "only an elastic job has it: set spec.workers.min below max")
-			}
-		}
-	case s.Horovod.Controller == "mpi":
-		r.fail("spec.horovod.controller", "requires",
+	case !horovodrun || workers.Replicas == 0:
+	case workers.Min >= workers.Max:
+		p.failIfSet("only an elastic job has it: set spec.workers.min below max",
+			"spec.horovod.elasticTimeout", "spec.horovod.resetLimit")
+	case controller == "mpi":
+		p.fail("spec.horovod.controller", "requires",
 			"an elastic job (min %d, max %d) needs gloo: processes of MPI end with the first that is lost",
-			s.Workers.Min, s.Workers.Max)
-	case s.Workers.Min == 1 && s.Network.Interface == "":
-		r.fail("spec.workers.min", "requires",
+			workers.Min, workers.Max)
+	case workers.Min == 1 && network == "":
+		p.fail("spec.workers.min", "requires",
 			"horovodrun starts no elastic job on one host unless it is told the interface: set "+
 				"spec.network.interface, such as eth0, or min 2")
 	}
@@ -89,38 +75,37 @@ func (r *Validation) horovodElastic() {
 
 // horovodUser refuses root in pods that drop all capabilities: its sshd changes user and root directory, which takes
 // some of them.
-func (r *Validation) horovodUser() {
+func horovodUser(p *Problems, overSSH bool, user job.ID, restricted bool) {
 	const at, remedy = "spec.security.runAsUser",
 		"give a number other than 0, which needs no line in the image's passwd file"
-	switch user := r.Spec.Security.RunAsUser; {
-	case !r.Spec.HostLaunched():
-	case user.Is(0) && r.Spec.Security.Restricted && r.Spec.OverSSH():
-		r.fail(at, "requires",
+	switch {
+	case !overSSH:
+	case user.Is(0) && restricted:
+		p.fail(at, "requires",
 			"sshd as root needs capabilities that these pods drop: give another user, who needs no line in the "+
 				"image's passwd file, or set restricted: false")
-	case user.Number == nil && r.Spec.OverSSH():
-		r.fail(at, "requires",
+	case user.Number == nil:
+		p.fail(at, "requires",
 			"ssh and sshd need a line of the user in /etc/passwd, and the image's user is unknown here: %s", remedy)
 	}
 }
 
 // horovodAlone refuses settings of an ssh that is not there.
-func (r *Validation) horovodAlone() {
-	s := &r.Spec
-	if s.HostLaunched() && s.Workers.Replicas != 0 && !s.OverSSH() && !s.ImageSSH() && r.IsSet("spec.ssh") {
-		r.fail("spec.ssh", "requires", "one worker starts its processes without ssh: leave it out")
+func horovodAlone(p *Problems, hostLaunched bool, workers int32, overSSH, imageSSH bool) {
+	if hostLaunched && workers != 0 && !overSSH && !imageSSH {
+		p.failIfSet("one worker starts its processes without ssh: leave it out", "spec.ssh")
 	}
 }
 
 // horovodFailure knows with what horovodrun exits: with gloo it raises an error, whatever its processes exit with;
 // mpirun exits like the first process that failed.
-func (r *Validation) horovodFailure() {
-	if !r.Spec.Horovodrun() || r.Spec.Framework == job.FrameworkByteScheduler || r.Spec.Horovod.Controller != "gloo" {
+func horovodFailure(p *Problems, framework, controller string, fatal []int32) {
+	if framework != job.FrameworkHorovod || controller != "gloo" {
 		return
 	}
-	for i, code := range r.Spec.Failure.FatalExitCodes {
+	for i, code := range fatal {
 		if code != 1 {
-			r.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires",
+			p.fail(fmt.Sprintf("spec.failure.fatalExitCodes[%d]", i), "requires",
 				"horovodrun exits with 1 whatever its processes exit with, so %d never comes: use controller mpi, or 1",
 				code)
 		}
@@ -130,59 +115,77 @@ func (r *Validation) horovodFailure() {
 // processEnv is what horovodrun gives each process, over what a container has.
 var processEnv = []string{
 	"HOROVOD_HOSTNAME", "HOROVOD_RANK", "HOROVOD_SIZE", "HOROVOD_LOCAL_RANK", "HOROVOD_LOCAL_SIZE",
-	"HOROVOD_CROSS_RANK",
-	"HOROVOD_CROSS_SIZE", "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT", "HOROVOD_GLOO_IFACE",
-	"HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS", "HOROVOD_ELASTIC",
+	"HOROVOD_CROSS_RANK", "HOROVOD_CROSS_SIZE", "HOROVOD_GLOO_RENDEZVOUS_ADDR", "HOROVOD_GLOO_RENDEZVOUS_PORT",
+	"HOROVOD_GLOO_IFACE", "HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS", "HOROVOD_ELASTIC",
 }
 
-// horovodEnvironment refuses variables that tegen, the launcher or an operator sets.
-func (r *Validation) horovodEnvironment() {
-	if !r.Spec.HostLaunched() {
+// rankEnv is what mpirun tells each process of itself.
+var rankEnv = lazy.Regexp(`^(OMPI_COMM_WORLD_|PMI_|PMIX_RANK$|MPI_LOCAL)`)
+
+// launchedVariables are those that processes get, by their paths: not those of sshd itself where the image has one.
+// podTemplate refuses TEGEN_ in escape hatches of all frameworks.
+var launchedVariables = part.New("env podTemplate roles groups ssh.server", func(j *job.Job) map[string]string {
+	all := variables.Of(j)
+	maps.DeleteFunc(all, func(at, name string) bool {
+		return j.Spec.ImageSSH() && strings.HasPrefix(at, "spec.podTemplate.") ||
+			strings.HasPrefix(name, "TEGEN_") && !strings.HasPrefix(at, "spec.env[")
+	})
+	return all
+})
+
+// launcherVariables refuses variables that tegen or the launcher sets.
+func launcherVariables(p *Problems, framework string, hostLaunched, horovodrun bool, variables map[string]string) {
+	if !hostLaunched {
 		return
 	}
-	for i, e := range r.Spec.Env {
-		r.horovodVariable(fmt.Sprintf("spec.env[%d].name", i), e.Name)
+	section := "spec.horovod"
+	if framework == job.FrameworkMPI {
+		section = "spec.mpi"
 	}
-	for at, name := range r.patchedEnv() {
-		if r.Spec.ImageSSH() && strings.HasPrefix(at, "spec.podTemplate.") {
-			continue // sshd's own, of which no process gets any
+	for at, name := range variables {
+		reserved := func(by string) { p.fail(at, "reserved", "%s is set by %s", name, by) }
+		switch byteScheduler := framework == job.FrameworkByteScheduler; {
+		case strings.HasPrefix(name, "TEGEN_"), name == "JOB_COMPLETION_INDEX":
+			reserved("tegen: see spec.ssh, " + section + " and spec.workers")
+		case horovodrun && slices.Contains(processEnv, name):
+			reserved("horovodrun for each process")
+		case framework == job.FrameworkMPI && rankEnv().MatchString(name):
+			reserved("mpirun for each process")
+		case byteScheduler && name == job.HorovodStartTimeout:
+			reserved("tegen: see spec.horovod.startTimeout")
+		case byteScheduler && (name == "USE_BYTESCHEDULER" || strings.HasPrefix(name, "BYTESCHEDULER_")):
+			reserved("tegen: see spec.bytescheduler")
 		}
-		if !strings.HasPrefix(name, "TEGEN_") { // podTemplate refuses them for all frameworks
-			r.horovodVariable(at+".name", name)
+	}
+}
+
+// operatorVariables are those that the MPI operator sets.
+var operatorVariables = part.OfSpec("framework target bytescheduler.mode mpi.implementation mpi.launcherWorks",
+	func(s *job.Spec) []string {
+		if s.HostLaunched() && s.Target == job.TargetMPIJob {
+			return s.OperatorEnv()
+		}
+		return nil
+	})
+
+// mpirunVariables refuses variables that the MPI operator sets, or that tegen sets for mpirun.
+func mpirunVariables(p *Problems, mpirun bool, operator []string, variables map[string]string) {
+	for at, name := range variables {
+		switch {
+		case slices.Contains(operator, name):
+			p.fail(at, "reserved", "%s is set by the MPI operator", name)
+		case mpirun && (name == job.KeepHostNames4 || name == job.KeepHostNames5):
+			p.fail(at, "reserved", "%s is set by tegen: mpirun reaches no pod without it", name)
 		}
 	}
 }
 
-func (r *Validation) horovodVariable(at, name string) {
-	switch {
-	case strings.HasPrefix(name, "TEGEN_"), name == "JOB_COMPLETION_INDEX":
-		section := "spec.horovod"
-		if r.Spec.Framework == job.FrameworkMPI {
-			section = "spec.mpi"
-		}
-		r.fail(at, "reserved", "%s is set by tegen: see spec.ssh, %s and spec.workers", name, section)
-	case r.Spec.Horovodrun() && slices.Contains(processEnv, name):
-		r.fail(at, "reserved", "%s is set by horovodrun for each process", name)
-	case r.Spec.Framework == job.FrameworkMPI && rankEnv().MatchString(name):
-		r.fail(at, "reserved", "%s is set by mpirun for each process", name)
-	case r.Spec.Target == job.TargetMPIJob && slices.Contains(r.Spec.OperatorEnv(), name):
-		r.fail(at, "reserved", "%s is set by the MPI operator", name)
-	case r.Spec.Mpirun() && (name == job.KeepHostNames4 || name == job.KeepHostNames5):
-		r.fail(at, "reserved", "%s is set by tegen: mpirun reaches no pod without it", name)
-	case r.Spec.Framework == job.FrameworkByteScheduler && name == job.HorovodStartTimeout:
-		r.fail(at, "reserved", "%s is set by tegen: see spec.horovod.startTimeout", name)
-	case r.Spec.Framework == job.FrameworkByteScheduler &&
-		(name == "USE_BYTESCHEDULER" || strings.HasPrefix(name, "BYTESCHEDULER_")):
-		r.fail(at, "reserved", "%s is set by tegen: see spec.bytescheduler", name)
-	}
-}
-
-// mpiGang knows that the MPI operator puts the pods of a gang under the scheduler that it was started with, whatever
-// their templates say (decoratePodTemplateSpec in pkg/controller/podgroup.go).
-func (r *Validation) mpiGang() {
-	if r.Spec.Target == job.TargetMPIJob && r.Spec.MakesPodGroup() && r.IsSet("spec.placement.scheduler") {
-		r.fail("spec.placement.scheduler", "requires",
-			"the MPI operator sets the scheduler of a gang itself: leave it out")
+// mpiGangScheduler refuses a scheduler that the MPI operator would replace: it puts the pods of a gang under the
+// scheduler that it was started with, whatever their templates say (decoratePodTemplateSpec in
+// pkg/controller/podgroup.go).
+func mpiGangScheduler(p *Problems, target string, makesPodGroup bool) {
+	if target == job.TargetMPIJob && makesPodGroup {
+		p.failIfSet("the MPI operator sets the scheduler of a gang itself: leave it out", "spec.placement.scheduler")
 	}
 }
 
@@ -209,50 +212,42 @@ func SharedPorts(jobs []Loaded, roots []*structural.Node) (errs structural.Error
 	return errs
 }
 
-var mpiRules = []oldRule{
-	{(*Validation).mpiLine, "framework mpi command script ssh.server"},
-	{(*Validation).mpiOptions, "framework mpi"},
-	{(*Validation).mpiValues, "framework env ssh.server"},
-	{(*Validation).mpiInterface, "framework target mpi network ssh.server workers.max"},
+var mpiRules = []Rule{
+	part.Of4(mpiLine, part.MPILine, part.Command, part.Script, part.ImageSSH),
+	part.Of2(mpiOptions, part.Framework, part.MPI),
+	part.Of3(mpiValues, part.Framework, part.Env, part.ImageSSH),
+	part.Of4(mpiInterface, part.Framework, part.MPI, part.OverSSH, part.Network),
 }
 
-// rankEnv is what mpirun tells each process of itself.
-var rankEnv = lazy.Regexp(`^(OMPI_COMM_WORLD_|PMI_|PMIX_RANK$|MPI_LOCAL)`)
-
 // mpiLine needs a line where mpirun is not tegen's, and leaves all of it to that line.
-func (r *Validation) mpiLine() {
-	s := &r.Spec
-	if !s.MPILine() {
+func mpiLine(p *Problems, line bool, command []string, script *job.Script, imageSSH bool) {
+	if !line {
 		return
 	}
-	if len(s.Command) == 0 && s.Script == nil && !s.ImageSSH() {
-		r.fail("spec.mpi.launch", "requires",
+	if len(command) == 0 && script == nil && !imageSSH {
+		p.fail("spec.mpi.launch", "requires",
 			"the command is the launcher, and the image's entrypoint is not run: give a command")
 	}
-	for _, field := range []string{"spec.mpi.options", "spec.mpi.prefix"} {
-		if r.IsSet(field) {
-			r.fail(field, "requires", "it is for tegen's mpirun, and launch is command: write it in spec.command")
-		}
-	}
+	p.failIfSet("it is for tegen's mpirun, and launch is command: write it in spec.command",
+		"spec.mpi.options", "spec.mpi.prefix")
 }
 
 // mpiOptions refuses a first word that is no option.
-func (r *Validation) mpiOptions() {
-	if options := r.Spec.MPI.Options; r.Spec.Framework == job.FrameworkMPI && len(options) > 0 &&
-		!strings.HasPrefix(options[0], "-") {
-		r.fail("spec.mpi.options[0]", "format", "%s is no option, and mpirun would take it for the program: it "+
-			"belongs into spec.command", options[0])
+func mpiOptions(p *Problems, framework string, m *job.MPI) {
+	if framework == job.FrameworkMPI && len(m.Options) > 0 && !strings.HasPrefix(m.Options[0], "-") {
+		p.fail("spec.mpi.options[0]", "format", "%s is no option, and mpirun would take it for the program: it "+
+			"belongs into spec.command", m.Options[0])
 	}
 }
 
 // mpiValues refuses values of several lines: processes get theirs from sshd, which reads a line for each.
-func (r *Validation) mpiValues() {
-	if r.Spec.Framework != job.FrameworkMPI || r.Spec.ImageSSH() {
+func mpiValues(p *Problems, framework string, env []job.Env, imageSSH bool) {
+	if framework != job.FrameworkMPI || imageSSH {
 		return
 	}
-	for i, e := range r.Spec.Env {
+	for i, e := range env {
 		if e.Value != nil && strings.Contains(*e.Value, "\n") {
-			r.fail(fmt.Sprintf("spec.env[%d].value", i), "format",
+			p.fail(fmt.Sprintf("spec.env[%d].value", i), "format",
 				"%s has several lines, and ssh hands on variables of one line alone: put it into a file", e.Name)
 		}
 	}
@@ -260,85 +255,79 @@ func (r *Validation) mpiValues() {
 
 // mpiInterface needs the interface of hydra on the nodes' network: its proxies call back by the host's name, which is
 // then the node's, and which no other pod need resolve.
-func (r *Validation) mpiInterface() {
-	s := &r.Spec
-	hydra := slices.Contains([]string{job.MPIIntel, job.MPICH}, s.MPI.Implementation)
-	if s.Framework == job.FrameworkMPI && hydra && s.OverSSH() && s.Network.Host && s.Network.Interface == "" {
-		r.fail("spec.network.host", "requires",
+func mpiInterface(p *Problems, framework string, m *job.MPI, overSSH bool, n *job.Network) {
+	hydra := slices.Contains([]string{job.MPIIntel, job.MPICH}, m.Implementation)
+	if framework == job.FrameworkMPI && hydra && overSSH && n.Host && n.Interface == "" {
+		p.fail("spec.network.host", "requires",
 			"processes of %s call the launcher by the name of its node, which pods need not resolve: set "+
-				"spec.network.interface, such as eth0", s.MPI.Implementation)
+				"spec.network.interface, such as eth0", m.Implementation)
 	}
 }
 
-var imageSSHRules = []oldRule{
-	{(*Validation).imageSSH, "framework target ssh mpi"},
-	{(*Validation).imageKeys, "framework target ssh security"},
-	{(*Validation).imageLauncher, "framework target ssh.server mpi gang"},
+var imageSSHRules = []Rule{
+	part.Of2(ownSSH, part.HostLaunched, part.ImageSSH),
+	part.Of2(imageSSH, imageServes, part.MPILine),
+	part.Of3(imageKeys, imageServes, part.KeysPath, part.Security),
+	part.Of3(imageLauncher, part.ImageSSH, part.MPI, part.Gang),
 }
 
-// imageSSH keeps apart what is said of tegen's ssh and of an image's.
-func (r *Validation) imageSSH() {
-	if !r.Spec.HostLaunched() || r.Spec.Target != job.TargetMPIJob && r.Spec.ImageSSH() {
-		return // whose row refuses it
+// ownSSH refuses settings of an image's ssh where tegen sets it up.
+func ownSSH(p *Problems, hostLaunched, imageSSH bool) {
+	if hostLaunched && !imageSSH {
+		p.failIfSet("tegen sets up ssh and the launcher that waits for it: set ssh.server: image, with mpi.launch: "+
+			"command, for an image that does so itself, or leave it out",
+			"spec.ssh.keysPath", "spec.ssh.command", "spec.ssh.args", "spec.ssh.restart",
+			"spec.mpi.launcherStart", "spec.mpi.launcherRestart", "spec.mpi.launcherWorks")
 	}
-	if !r.Spec.ImageSSH() {
-		for _, field := range []string{
-			"ssh.keysPath", "ssh.command", "ssh.args", "ssh.restart", "mpi.launcherStart", "mpi.launcherRestart",
-			"mpi.launcherWorks",
-		} {
-			if r.IsSet("spec." + field) {
-				r.fail("spec."+field, "requires", "tegen sets up ssh and the launcher that waits for it: set "+
-					"ssh.server: image, with mpi.launch: command, for an image that does so itself, or leave it out")
-			}
-		}
+}
+
+// imageServes says whether the sshd of the image's may serve: the rows of other frameworks and targets refuse it.
+var imageServes = part.OfSpec("framework target ssh.server", func(s *job.Spec) bool {
+	return s.ImageSSH() && s.Framework == job.FrameworkMPI && s.Target == job.TargetMPIJob
+})
+
+// imageSSH refuses settings of tegen's ssh where the image has set it up.
+func imageSSH(p *Problems, serves, line bool) {
+	if !serves {
 		return
 	}
-	if r.Spec.Framework != job.FrameworkMPI {
-		return
-	}
-	if r.Spec.MPI.Launch != job.LaunchCommand {
-		r.fail("spec.ssh.server", "requires", "an sshd of the image's hands on no variables and has a port that is "+
+	if !line {
+		p.fail("spec.ssh.server", "requires", "an sshd of the image's hands on no variables and has a port that is "+
 			"unknown here: give mpirun's whole line in spec.command, with -x for each variable, and set mpi.launch: "+
 			"command")
 	}
-	if r.IsSet("spec.ssh.port") {
-		r.fail("spec.ssh.port", "requires", "the image's sshd listens where its own configuration says: leave it out, "+
-			"or say so in ssh.command")
-	}
-	if r.IsSet("spec.mpi.startTimeout") {
-		r.fail("spec.mpi.startTimeout", "requires", "nothing of tegen's waits for the workers of ssh.server image: "+
-			"leave it out, and see mpi.launcherStart")
-	}
+	p.failIfSet("the image's sshd listens where its own configuration says: leave it out, or say so in ssh.command",
+		"spec.ssh.port")
+	p.failIfSet("nothing of tegen's waits for the workers of ssh.server image: leave it out, and see "+
+		"mpi.launcherStart", "spec.mpi.startTimeout")
 }
 
 // imageKeys knows who can read the keys. Those at /root/.ssh are 0600, all others 0644 (setupSSHOnPod in pkg/controller
 // of the MPI operator), of root; an fsGroup adds rights of a group, and ssh then refuses its own user's key
 // (sshkey_perm_ok in OpenSSH's authfile.c).
-func (r *Validation) imageKeys() {
-	s := &r.Spec.Security
-	if !r.Spec.ImageSSH() || r.Spec.Framework != job.FrameworkMPI || r.Spec.Target != job.TargetMPIJob {
+func imageKeys(p *Problems, serves bool, at string, s *job.Security) {
+	if !serves {
 		return
 	}
-	at, user := r.Spec.KeysPath(), s.RunAsUser
-	root := at == "/root" || strings.HasPrefix(at, "/root/")
-	switch {
+	user := s.RunAsUser
+	switch root := at == "/root" || strings.HasPrefix(at, "/root/"); {
 	case root && user.Number != nil && !user.Is(0):
-		r.fail("spec.ssh.keysPath", "requires", "the keys at %s are root's, and the pods run as user %d: give the "+
+		p.fail("spec.ssh.keysPath", "requires", "the keys at %s are root's, and the pods run as user %d: give the "+
 			"directory where the image has the keys of that user, such as /home/mpiuser/.ssh, or set security: "+
 			"{runAsUser: image, restricted: false}", at, *user.Number)
 	case s.Restricted && (user.Is(0) || root):
-		r.fail("spec.security.restricted", "requires", "an sshd that runs as root needs capabilities that these pods "+
+		p.fail("spec.security.restricted", "requires", "an sshd that runs as root needs capabilities that these pods "+
 			"drop: set restricted: false")
 	case at == job.RootKeys && s.FSGroup.Number != nil:
-		r.fail("spec.security.fsGroup", "requires", "its group may read the keys at %s, and ssh refuses a key that "+
+		p.fail("spec.security.fsGroup", "requires", "its group may read the keys at %s, and ssh refuses a key that "+
 			"others can read: set fsGroup: none", at)
 	}
 }
 
 // imageLauncher knows that a gang is placed as a whole, the launcher with it.
-func (r *Validation) imageLauncher() {
-	if r.Spec.ImageSSH() && r.Spec.MPI.LauncherStart == "ready" && r.Spec.Gang.Active() {
-		r.fail("spec.mpi.launcherStart", "requires", "the gang has the launcher among its pods, and would wait for it "+
+func imageLauncher(p *Problems, imageSSH bool, m *job.MPI, g *job.Gang) {
+	if imageSSH && m.LauncherStart == "ready" && g.Active() {
+		p.fail("spec.mpi.launcherStart", "requires", "the gang has the launcher among its pods, and would wait for it "+
 			"for ever: leave it out")
 	}
 }

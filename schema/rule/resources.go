@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"github.com/tegen-dev/tegen/internal/spelling"
-	"github.com/tegen-dev/tegen/internal/structural"
 	"github.com/tegen-dev/tegen/schema/job"
 	"github.com/tegen-dev/tegen/schema/machine"
 	"github.com/tegen-dev/tegen/schema/part"
@@ -261,5 +260,3 @@ func spot(p *Problems, place *job.Placement) {
 			"one of the two out", own)
 	}
 }
-
-func (r *Validation) unsaid(at string, _ *structural.Node) []string { return unsaid(r.p, at) }

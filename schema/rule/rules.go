@@ -12,7 +12,6 @@ import (
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 	"github.com/tegen-dev/tegen/schema/job"
 	"github.com/tegen-dev/tegen/schema/part"
-	"github.com/tegen-dev/tegen/schema/target"
 )
 
 // Rule is one thing that must hold between fields: a function of the values that it reads.
@@ -25,66 +24,32 @@ type Problems struct {
 	errs structural.Errors
 }
 
-// Validation is what an old rule works with: the job as generators would see it, and its tree for positions.
-type Validation struct {
-	target.Written
-	p *Problems
-}
-
-// oldRule is one thing that must hold between fields, and the parts of a job that it depends on.
-type oldRule struct {
-	Check     func(*Validation)
-	DependsOn string
-}
-
-func converted(olds ...[]oldRule) (all []Rule) {
-	for _, o := range slices.Concat(olds...) {
-		all = append(all, Rule{
-			Reads: []part.Read{part.New(o.DependsOn, func(*job.Job) any { return nil })},
-			Call: func(p *Problems, j *job.Job) {
-				o.Check(&Validation{target.Written{Job: j, Root: p.root, Row: target.For(&j.Spec)}, p})
-			},
-		})
-	}
-	return all
-}
-
 // Rules are those of this file and of the files of one thing, and the lists that head these files. CUE can say
 // most of them, but not in words that name both sides, and not at the price of a comparison.
 var Rules = slices.Concat(
 	baseRules,
+	byteSchedulerRules,
 	companionRules,
 	containerRules,
 	controllersRules,
+	failureRules,
+	featureRules(),
 	gangRules,
+	groupRules,
+	horovodRules,
+	imageSSHRules,
 	launchRules,
+	mpiRules,
+	mxnetRules,
 	networkRules,
 	proxyRules,
+	releaseRules(),
 	rendezvousRules,
 	resourcesRules,
 	storageRules,
 	topologyRules,
-	converted([]oldRule{
-		{(*Validation).target, "framework target"},
-		{(*Validation).recreated, "metadata"},
-		{(*Validation).hooks, "gitops target workload podTemplate roles"},
-		{(*Validation).bytePS, "framework bytescheduler ssh horovod workers env gang"},
-		{(*Validation).bytePSProgram, "framework bytescheduler.mode command args servers"},
-		{(*Validation).bareEnv, "framework target env podTemplate roles gang"},
-		{
-			(*Validation).hostListFits,
-			"framework target bytescheduler.mode metadata hashedNames network.clusterDomain workers resources.gpu",
-		},
-		{(*Validation).byteScheduler, "framework target bytescheduler horovod.controller servers ssh workers.max"},
-	},
-		groupRules, failureRules,
-		horovodRules,
-		mpiRules, imageSSHRules,
-		mxnetRules,
-		volcanoRules,
-		featureRules(),
-		releaseRules(),
-	))
+	volcanoRules,
+)
 
 var baseRules = []Rule{
 	part.Of2(ownNamespace, part.Metadata, part.CreateNamespace),
@@ -135,12 +100,13 @@ func (p *Problems) failKey(mapping, key, rule, format string, args ...any) {
 	p.errs = append(p.errs, p.root.KeyErrorf(mapping, key, rule, format, args...))
 }
 
-func (r *Validation) fail(path, rule, format string, args ...any) {
-	r.p.fail(path, rule, format, args...)
-}
-
-func (r *Validation) failKey(mapping, key, rule, format string, args ...any) {
-	r.p.failKey(mapping, key, rule, format, args...)
+// failIfSet refuses fields that somebody wrote.
+func (p *Problems) failIfSet(reason string, paths ...string) {
+	for _, path := range paths {
+		if p.IsSet(path) {
+			p.fail(path, "requires", "%s", reason)
+		}
+	}
 }
 
 // ownNamespace refuses to render a namespace that exists, or belongs to others.

@@ -7,17 +7,8 @@ import (
 
 	"github.com/tegen-dev/tegen/internal/names"
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
-
-// failingAlone are the groups that fail otherwise than the workers.
-func failingAlone(j *Written) (paths []string) {
-	for i := range j.Spec.Groups {
-		if j.Spec.Groups[i].Failure != nil {
-			paths = append(paths, fmt.Sprintf("spec.groups[%d].failure", i))
-		}
-	}
-	return paths
-}
 
 // Feature is a part of a job that not every target can carry.
 type Feature struct {
@@ -27,19 +18,41 @@ type Feature struct {
 	// their values, such as .env[NAME].value=x, with "|" between alternatives. TestSupport holds all targets to all of
 	// them, so that none gets half of a feature.
 	Shows []string
+	Used  part.Func[*Used] // finds the paths where a job uses it
+}
 
-	DependsOn string                  // the parts that used depends on
-	Used      func(*Written) []string // the paths where a job uses it
+// Used collects the paths at which a job uses a feature.
+type Used struct {
+	*part.Tree
+	Paths []string
+}
+
+// When adds a field of the spec if the job uses the feature there.
+func (u *Used) When(used bool, field string) {
+	if used {
+		u.Paths = append(u.Paths, "spec."+field)
+	}
+}
+
+// WhenSet adds fields of the spec that the author or an Environment wrote. A field with a mistake in it is not added,
+// and the mistake hides none of the other fields.
+func (u *Used) WhenSet(fields ...string) {
+	for _, field := range fields {
+		u.When(u.Stands("spec."+field), field)
+	}
+}
+
+// UsedWhen finds a field of the spec if a value is true.
+func UsedWhen(field string, is part.Value[bool]) part.Func[*Used] {
+	return part.Of1(func(u *Used, used bool) { u.When(used, field) }, is)
 }
 
 // Features lists what targets differ in, in the order of job.cue.
 var Features = slices.Concat([]Feature{
 	written("launcher", "who starts the processes", "-=torchrun"),
-	{
-		"launcher=" + job.LauncherNone, "a program that is told of no rendezvous",
-		[]string{"-[PET_NNODES]|-.elasticPolicy.|-.torch="},
-		"launcher", unlaunched,
-	},
+	// frameworks without a choice of launchers are refused by launcher already
+	when("launcher="+job.LauncherNone, "a program that is told of no rendezvous", part.Unlaunched,
+		"-[PET_NNODES]|-.elasticPolicy.|-.torch="),
 	written("workingDir", "the directory that the program starts in", ".workingDir="),
 	written("env", "environment variables of the workers", ".env["),
 	written("envFrom", "variables from all keys of Secrets and ConfigMaps", ".envFrom["),
@@ -53,33 +66,21 @@ var Features = slices.Concat([]Feature{
 	{
 		"workers.min", "elastic: fewer workers than the maximum train",
 		[]string{"minAvailable=1|minReplicas=|[PET_NNODES]|=--min"},
-		"workers.replicas workers.min workers.max",
-		Elastic,
+		part.Of1(Elastic, part.Counts),
 	},
 	written("workers.firstIndex", "pods counted from 1", "=j-worker-0", "[PET_RDZV_ENDPOINT].value=j-worker-0"),
-	{
-		"workers.slices", "slices of the workers, each a Job of its own",
-		[]string{".replicatedJobs[worker].replicas=2", ".env[SLICE_ID]", ".completions=1"},
-		"workers.slices",
-		func(j *Written) []string { return When(j.Spec.Workers.Slices > 1, "workers.slices") },
-	},
-	{
-		"workers.autoscale.cpu", "as many workers as the use of their CPU asks for",
-		[]string{".averageUtilization=80"},
-		"workers.autoscale.cpu",
-		func(j *Written) []string { return When(j.Spec.Workers.Autoscale != nil, "workers.autoscale.cpu") },
-	},
-	{
-		"workers.master", "a Master, for programs that meet at it by themselves",
-		[]string{".Master."},
-		"workers.master",
-		func(j *Written) []string { return When(j.Spec.Workers.Master, "workers.master") },
-	},
+	when("workers.slices", "slices of the workers, each a Job of its own",
+		part.OfSpec("workers.slices", func(s *job.Spec) bool { return s.Workers.Slices > 1 }),
+		".replicatedJobs[worker].replicas=2", ".env[SLICE_ID]", ".completions=1"),
+	when("workers.autoscale.cpu", "as many workers as the use of their CPU asks for",
+		part.OfSpec("workers.autoscale", func(s *job.Spec) bool { return s.Workers.Autoscale != nil }),
+		".averageUtilization=80"),
+	when("workers.master", "a Master, for programs that meet at it by themselves", part.Master, ".Master."),
 	written("groups", "groups of pods beside the workers", ".env[TEGEN_SIDE_HOST].value="),
 	{
 		"groups.failure", "what a failed pod of a group means",
 		[]string{".restartPolicy=OnFailure"},
-		"groups", failingAlone,
+		part.Of1(failingAlone, part.Groups),
 	},
 	orderOf("groups.after", "pods that start after others are ready", job.WhenReady, ".dependsOn"),
 	orderOf("groups.after="+job.WhenDone, "pods that start after others are done", job.WhenDone,
@@ -97,28 +98,21 @@ var Features = slices.Concat([]Feature{
 	writtenOf("rendezvous", "rendezvous", "backend and store of the rendezvous",
 		"backend store endpoint port id etcd companion keepAlive keepAliveAttempts",
 		"StatefulSet.metadata.name=e", "Service.metadata.name=e", "=e:2379|.rdzvHost=e"),
-	{
-		"rendezvous.proxy", "a torchrun that outlives its store",
-		[]string{"[install-launcher]", "=proxy|tegen-rendezvous proxy"},
-		"target rendezvous",
-		func(j *Written) []string { return When(j.Spec.Rendezvous.Proxy, "rendezvous.proxy") },
-	},
+	when("rendezvous.proxy", "a torchrun that outlives its store", part.Proxy,
+		"[install-launcher]", "=proxy|tegen-rendezvous proxy"),
 	writtenOf("rendezvous.maxRestarts", "rendezvous", "timeouts and restarts of the rendezvous",
 		"maxRestarts lastCall joinTimeout conf", "[PET_MAX_RESTARTS]|axRestarts=|max_restarts|max-restarts"),
 	written("servers", "parameter servers", "PodDisruptionBudget.spec.minAvailable="),
 	written("ssh", "port and keys of ssh", ".ports[ssh].containerPort=2222", ".env[TEGEN_SSH_PORT].value=2222"),
-	{
-		"ssh.server=" + job.SSHImage, "an sshd and users of the image's own",
-		[]string{".sshAuthMountPath=/root/.ssh", "-.volumes[ssh]", "-.readinessProbe."},
-		"target ssh",
-		func(j *Written) []string { return When(j.Spec.ImageSSH(), "ssh.server") },
-	},
+	when("ssh.server="+job.SSHImage, "an sshd and users of the image's own",
+		part.OfSpec("ssh.server", (*job.Spec).ImageSSH),
+		".sshAuthMountPath=/root/.ssh", "-.volumes[ssh]", "-.readinessProbe."),
 	written("ssh.secret", "ssh keys that exist already", ".volumes[ssh-keys].secret.secretName=", "expects=Secret/",
 		"-.volumes[ssh-keys].secret.optional=true", "-Secret.metadata.name=j-ssh", "-Job.metadata.name=j-keygen"),
 	{
 		"mxnet", "a worker alone, and names of MXNet's first operator",
 		[]string{"-DisruptionBudget.metadata.name=j-server", "-Job.metadata.name=j-scheduler|.jobMode=local"},
-		"mxnet", mxnetNames,
+		part.Of2(mxnetNames, part.Framework, mxnetMode),
 	},
 	written("horovod", "controller and timeouts of Horovod", ".env[TEGEN_START_SECONDS].value=420"),
 	written("bytescheduler", "tuning of ByteScheduler, BytePS", ".env[BYTESCHEDULER_PARTITION].value=7"),
@@ -128,24 +122,19 @@ var Features = slices.Concat([]Feature{
 		".env[TEGEN_START_SECONDS].value=420"),
 	written("volcano.plugins", "plugins of Volcano's controller", "=--ssh-port=2222"),
 }, gangFeatures(), []Feature{
-	{
-		"suspend", "no training pod starts",
-		[]string{"uspend=true|.schedulingGates["},
-		"suspend",
-		func(j *Written) []string { return When(j.Spec.Suspend, "suspend") },
-	},
+	when("suspend", "no training pod starts", part.Suspend, "uspend=true|.schedulingGates["),
 	written("managedBy", "another controller that starts the job", "anagedBy="),
 	written("storage", "volumes", ".volumeMounts[runs].mountPath=/runs",
 		".volumes[runs].persistentVolumeClaim.claimName="),
 	{
 		"storage.onDelete", "volumes that go with the job",
 		[]string{"PersistentVolumeClaim.metadata.labels.tegen.dev/job=j"},
-		"storage", goingVolumes,
+		part.Of1(goingVolumes, part.Storage),
 	},
 	{
 		"storage.dataset", "datasets fetched before training",
 		[]string{"Job.metadata.name=j-prefetch", ".initContainers[wait-for-dataset]"},
-		"storage", fetchedData,
+		part.Of1(fetchedData, part.Storage),
 	},
 	written("checkpoint", "a place for checkpoints", ".env[CHECKPOINT_DIR].value=/data/ckpt",
 		".volumeMounts[data].mountPath=/data"),
@@ -164,7 +153,7 @@ var Features = slices.Concat([]Feature{
 	{
 		"network.fabric", "EFA, InfiniBand or RoCE between the workers",
 		[]string{".env[FI_PROVIDER].value=efa"},
-		"network.fabric resources.machine resources.gpu workers.max", fabricOfJob,
+		part.Of1(fabricOfJob, hasFabric),
 	},
 	written("network.allowFrom", "who else may connect to workers", ".from[].namespaceSelector."),
 	written("network.egress", "connections of workers that are closed",
@@ -177,98 +166,83 @@ var Features = slices.Concat([]Feature{
 	written("placement.priorityClass", "priority", ".priorityClassName="),
 	written("placement.preemptionPolicy", "whether pending pods push out others", ".preemptionPolicy="),
 	written("placement.runtimeClass", "runtime class", ".runtimeClassName="),
-	{
-		"placement.spot", "nodes that may be taken back",
-		[]string{".nodeSelector.cloud.google.com/gke-spot=", ".tolerations[]"},
-		"placement",
-		func(j *Written) []string { return When(j.Spec.Placement.Spot, "placement.spot") },
-	},
+	when("placement.spot", "nodes that may be taken back",
+		part.OfSpec("placement.spot", func(s *job.Spec) bool { return s.Placement.Spot }),
+		".nodeSelector.cloud.google.com/gke-spot=", ".tolerations[]"),
 	written("placement.nodeSelector", "node selector", ".nodeSelector."),
 	written("placement.tolerations", "tolerations", ".tolerations[]"),
 	{
 		"security.runAsGroup", "the group of the processes",
 		[]string{".securityContext.runAsGroup="},
-		"security", ownGroup,
+		part.Of1(ownGroup, runAsGroup),
 	},
 	written("failure.restarts", "failed pods that the job survives", ".backoffLimit=|.maxRestarts=|.maxRetry="),
 	{
 		"failure.restarts=" + job.None, "no limit on them",
 		[]string{"-.backoffLimit=|-.maxRestarts="},
-		"target failure", endless,
+		part.Of2(endless, unlimited, Row),
 	},
 	{
 		"failure.restartsPerWorker", "failed pods that a worker survives",
 		[]string{"backoffLimitPerIndex=|estartCount="},
-		"target framework failure", perWorker,
+		part.Of2(perWorker, part.RestartsPerWorker, part.LeavesFailed),
 	},
 	written("failure.restartAll", "all pods are started anew together", ".maxRestarts=|.maxRetry="),
 	written("failure.rules", "what some failures mean for all", ".action=FailJobSet"),
-	{
-		"failure.restartAllInPlace", "all containers are started anew in their pods",
-		[]string{".restartStrategy=InPlaceRestart"},
-		"failure",
-		func(j *Written) []string {
-			return When(j.Spec.Failure.RestartAllInPlace, "failure.restartAllInPlace")
-		},
-	},
+	when("failure.restartAllInPlace", "all containers are started anew in their pods",
+		part.OfSpec("failure.restartAllInPlace", func(s *job.Spec) bool { return s.Failure.RestartAllInPlace }),
+		".restartStrategy=InPlaceRestart"),
 	written("failure.restartAllOn", "lost pods alone start all anew", "-=PodFailed"),
 	written("failure.fatalExitCodes", "exit codes that end the job", "xitCode"),
 	{
 		"failure.ignoreDisruptions", "drains and preemptions are no failures",
 		[]string{"-=DisruptionTarget|.backoffLimit="},
-		"target framework failure", ignoresDisruptions,
+		part.Of2(ignoresDisruptions, part.Target, part.LeavesFailed),
 	},
-	{
-		"failure.inPlace", "what failed is started again in its own pod",
-		[]string{".restartPolicy=OnFailure"},
-		"failure",
-		func(j *Written) []string { return When(j.Spec.Failure.InPlace, "failure.inPlace") },
-	},
+	when("failure.inPlace", "what failed is started again in its own pod",
+		part.OfSpec("failure.inPlace", func(s *job.Spec) bool { return s.Failure.InPlace }),
+		".restartPolicy=OnFailure"),
 	written("failure.deadline", "a limit on time", "ctiveDeadlineSeconds="),
 	written("success", "groups that must succeed", "uccessPolicy|.action=CompleteJob"),
 	{
 		"success=" + job.WhenAll, "several groups that must all succeed",
 		[]string{".operator=All"},
-		"success", allOfSeveral,
+		UsedWhen("success.when", allOfSeveral),
 	},
 	written("coordinator", "a coordinator's host name on all pods", ".coordinator.replicatedJob="),
 	written("gracePeriod", "time to write a checkpoint in", ".terminationGracePeriodSeconds="),
 	written("ttlAfterFinished", "finished jobs are deleted", "tlSecondsAfterFinished="),
 	written("cleanPods", "pods that are deleted when the job is over", "leanPodPolicy="),
 	written("hashedNames", "names that change with the template", ".metadata.name=j"),
-	roleOf("roles.server", "resources, nodes and pods of the parameter servers", ".workingDir=/ps"),
-	roleOf("roles.scheduler", "resources, nodes and pods of their scheduler", ".tolerations[]|.workingDir=/ps"),
-	roleOf("roles.launcher", "resources, nodes and pods of the launcher", ".image=y:1", ".hostIPC=true"),
-	roleOf("roles.etcd", "resources, nodes and pods of an etcd", ".nodeSelector.a=b"),
-	roleOf("roles.companion", "resources, nodes and pods of a companion", ".nodeSelector.a=b"),
-	roleOf("roles.helper", "resources, nodes and pods of what prepares the job", ".nodeSelector.a=b"),
+	written("roles.server", "resources, nodes and pods of the parameter servers", ".workingDir=/ps"),
+	written("roles.scheduler", "resources, nodes and pods of their scheduler", ".tolerations[]|.workingDir=/ps"),
+	written("roles.launcher", "resources, nodes and pods of the launcher", ".image=y:1", ".hostIPC=true"),
+	written("roles.etcd", "resources, nodes and pods of an etcd", ".nodeSelector.a=b"),
+	written("roles.companion", "resources, nodes and pods of a companion", ".nodeSelector.a=b"),
+	written("roles.helper", "resources, nodes and pods of what prepares the job", ".nodeSelector.a=b"),
 	written("workload", "labels and annotations of the workload alone",
 		".metadata.labels.acme.example/queue=", ".metadata.annotations.argocd.argoproj.io/sync-options="),
 	written("podTemplate", "any further field of the workers' pods", ".dnsPolicy=Default"),
 })
 
-// written is a feature that is used wherever its field is given, in the author's file or by an environment.
+// written is a feature that a job uses if its field is set, by the author or an Environment.
 func written(field, doc string, shows ...string) Feature {
-	used := func(j *Written) []string { return When(j.IsSet("spec."+field), field) }
-	return Feature{field, doc, shows, "target", used}
+	return Feature{field, doc, shows, part.Of0(func(u *Used) { u.WhenSet(field) })}
 }
 
-// roleOf is a feature that is used wherever a role is spoken of. Its refusal names the roles that the job has instead.
-func roleOf(field, doc string, shows ...string) Feature {
-	f := written(field, doc, shows...)
-	f.DependsOn += " workers.max rendezvous.store storage ssh mpi.launch"
-	return f
-}
-
-// writtenOf is a feature that is used wherever one of some fields of a section is given.
+// writtenOf is a feature that a job uses where one of some fields of a section is set.
 func writtenOf(name, section, doc, fields string, shows ...string) Feature {
-	used := func(j *Written) (paths []string) {
+	return Feature{name, doc, shows, part.Of0(func(u *Used) {
 		for field := range strings.FieldsSeq(fields) {
-			paths = append(paths, When(j.IsSet("spec."+section+"."+field), section+"."+field)...)
+			u.WhenSet(section + "." + field)
 		}
-		return paths
-	}
-	return Feature{name, doc, shows, "target", used}
+	})}
+}
+
+// when is a feature that a job uses if a value is true. It is named after its field, with or without =value.
+func when(name, doc string, is part.Value[bool], shows ...string) Feature {
+	field, _, _ := strings.Cut(name, "=")
+	return Feature{name, doc, shows, UsedWhen(field, is)}
 }
 
 // gangShows are what the dialects show: who places the pods, which gang they belong to, and how many start together.
@@ -300,8 +274,8 @@ var gangShows = map[string][]string{
 // gangFeatures are the dialects of gang scheduling.
 func gangFeatures() (all []Feature) {
 	for _, d := range job.Dialects {
-		used := func(j *Written) []string { return When(j.Spec.Gang.Is(d.Name), "gang.scheduler") }
-		all = append(all, Feature{"gang.scheduler=" + d.Name, "gang of " + d.Name, gangShows[d.Name], "gang", used})
+		is := part.OfSpec("gang", func(s *job.Spec) bool { return s.Gang.Is(d.Name) })
+		all = append(all, when("gang.scheduler="+d.Name, "gang of "+d.Name, is, gangShows[d.Name]...))
 	}
 	all = append(all, written("gang.topology", "workers near each other, where the gang's scheduler can",
 		"/network-topology-spec=|.networkTopology.mode="))
@@ -316,63 +290,60 @@ func koordinatorShows() (keys []string) {
 	return keys
 }
 
-// unlaunched passes over frameworks that have no launcher to choose, since launcher says so already.
-func unlaunched(j *Written) []string { return When(j.Spec.Unlaunched(), "launcher") }
-
-// Elastic is where a job says that it trains with fewer workers than the maximum.
-func Elastic(j *Written) []string {
-	w := &j.Spec.Workers
+// Elastic finds where a job sets that it trains with fewer workers than the maximum.
+func Elastic(u *Used, n part.Count) {
 	field := "workers.min"
-	if !j.IsSet("spec.workers.min") {
+	if !u.IsSet("spec.workers.min") {
 		field = "workers.max"
 	}
-	return When(w.Min < w.Max, field)
+	u.When(n.Min < n.Max, field)
 }
 
-// endless passes over targets that count no restarts, since failure.restarts says so already.
-func endless(j *Written) []string {
-	return When(j.Spec.Failure.Restarts.None && (j.Row == nil || j.Row.Carries("failure.restarts")), "failure.restarts")
-}
-
-// perWorker passes over targets whose failed pods stay as they are, which needs no counting.
-func perWorker(j *Written) []string {
-	n := j.Spec.Failure.RestartsPerWorker
-	return When(n != nil && !j.Spec.LeavesFailed(), "failure.restartsPerWorker")
-}
-
-// ignoresDisruptions passes over an ElasticJob whose killed workers are made again, and no others.
-func ignoresDisruptions(j *Written) []string {
-	return When(j.IsSet("spec.failure.ignoreDisruptions") && (j.Spec.Target != job.TargetElasticJob ||
-		!j.Spec.LeavesFailed()), "failure.ignoreDisruptions")
-}
-
-func fetchedData(j *Written) (paths []string) {
-	for i := range j.Spec.Storage {
-		paths = append(paths, When(j.Spec.Storage[i].Dataset != nil, fmt.Sprintf("storage[%d].dataset", i))...)
+// failingAlone finds the groups whose failures are handled differently from those of the workers.
+func failingAlone(u *Used, groups []job.Group) {
+	for i := range groups {
+		u.When(groups[i].Failure != nil, fmt.Sprintf("groups[%d].failure", i))
 	}
-	return paths
 }
 
-func goingVolumes(j *Written) (paths []string) {
-	for i := range j.Spec.Storage {
-		field := fmt.Sprintf("storage[%d].onDelete", i)
-		paths = append(paths, When(j.IsSet("spec."+field), field)...)
+var unlimited = part.OfSpec("failure.restarts", func(s *job.Spec) bool { return s.Failure.Restarts.None })
+
+// endless skips targets that count no restarts, because failure.restarts refuses these already.
+func endless(u *Used, unlimited bool, row *Target) {
+	u.When(unlimited && (row == nil || row.Carries("failure.restarts")), "failure.restarts")
+}
+
+// perWorker skips targets whose failed pods stay as they are, because these need no counting.
+func perWorker(u *Used, restarts *int32, leavesFailed bool) {
+	u.When(restarts != nil && !leavesFailed, "failure.restartsPerWorker")
+}
+
+// ignoresDisruptions skips an ElasticJob that recreates killed workers and no others.
+func ignoresDisruptions(u *Used, target string, leavesFailed bool) {
+	if target != job.TargetElasticJob || !leavesFailed {
+		u.WhenSet("failure.ignoreDisruptions")
 	}
-	return paths
 }
 
-// ownGroup passes over the default, which is rendered for every target.
-func ownGroup(j *Written) []string {
-	group := j.Spec.Security.RunAsGroup
-	return When(j.IsSet("spec.security.runAsGroup") && group.Number != nil && !group.Is(65534), "security.runAsGroup")
-}
-
-// When is the path of a field if it is used.
-func When(used bool, field string) []string {
-	if !used {
-		return nil
+func fetchedData(u *Used, storage []job.Storage) {
+	for i := range storage {
+		u.When(storage[i].Dataset != nil, fmt.Sprintf("storage[%d].dataset", i))
 	}
-	return []string{"spec." + field}
+}
+
+func goingVolumes(u *Used, storage []job.Storage) {
+	for i := range storage {
+		u.WhenSet(fmt.Sprintf("storage[%d].onDelete", i))
+	}
+}
+
+var runAsGroup = part.OfSpec("security.runAsGroup", func(s *job.Spec) job.ID { return s.Security.RunAsGroup })
+
+// ownGroup skips the default, which every target renders.
+func ownGroup(u *Used, group job.ID) {
+	if group.Number != nil && !group.Is(65534) {
+		u.WhenSet("security.runAsGroup")
+	}
 }
 
 // Instead names the targets that can carry a feature: of the same framework, or else of any.
@@ -398,10 +369,15 @@ func Instead(of *Target, feature string) string {
 	return "no target can"
 }
 
-// fabricOfJob is where a job says that it has a fabric.
-func fabricOfJob(j *Written) []string {
-	if j.IsSet("spec.network.fabric") {
-		return When(j.Fabric() != nil, "network.fabric")
+// hasFabric names the fields of the machine too, which may give the workers a fabric.
+var hasFabric = part.New("network.fabric resources.machine resources.gpu workers.max",
+	func(j *job.Job) bool { return j.Fabric() != nil })
+
+// fabricOfJob finds where a job asks for its fabric.
+func fabricOfJob(u *Used, has bool) {
+	field := "network.fabric"
+	if !u.IsSet("spec.network.fabric") {
+		field = "resources.machine"
 	}
-	return When(j.Fabric() != nil, "resources.machine")
+	u.When(has, field)
 }

@@ -2,9 +2,9 @@ package target
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/tegen-dev/tegen/schema/job"
+	"github.com/tegen-dev/tegen/schema/part"
 )
 
 // BytePSJob is the target of BytePS: the pods of MXNet's parameter servers, of another framework's job.
@@ -26,30 +26,25 @@ func unclaimed(reason string) lacks {
 	return lacks{"resources.deviceClass": reason, "resources.claims": reason}
 }
 
-// orderOf is a feature that is used wherever pods are started after others are ready, or done.
+// orderOf is a feature that a job uses where pods start after others are ready, or done.
 func orderOf(name, doc, when string, shows ...string) Feature {
-	used := func(j *Written) (paths []string) {
+	return Feature{name, doc, shows, part.Of2(func(u *Used, workers []job.After, groups []job.Group) {
 		add := func(at string, after []job.After) {
 			for i, a := range after {
-				if a.When == when {
-					paths = append(paths, fmt.Sprintf("spec.%s[%d]", at, i))
-				}
+				u.When(a.When == when, fmt.Sprintf("%s[%d]", at, i))
 			}
 		}
-		add("workers.after", j.Spec.Workers.After)
-		for i, g := range j.Spec.Groups {
+		add("workers.after", workers)
+		for i, g := range groups {
 			add(fmt.Sprintf("groups[%d].after", i), g.After)
 		}
-		return paths
-	}
-	return Feature{name, doc, shows, "workers.after groups", used}
+	}, part.WorkersAfter, part.Groups)}
 }
 
-// allOfSeveral are groups that must all succeed.
-func allOfSeveral(j *Written) []string {
-	s := j.Spec.Success
-	return When(s != nil && len(s.Groups) > 1 && s.When == job.WhenAll, "success.when")
-}
+// allOfSeveral says whether several groups must all succeed.
+var allOfSeveral = part.OfSpec("success", func(s *job.Spec) bool {
+	return s.Success != nil && len(s.Success.Groups) > 1 && s.Success.When == job.WhenAll
+})
 
 // unmanaged are APIs without the field managedBy.
 func unmanaged(kind string) lacks { return lacks{"managedBy": kind + " has no field of that name"} }
@@ -96,15 +91,16 @@ const (
 	MlkubePods = "its operator makes pods of Kubernetes 1.7, which had no such field"
 )
 
-// mxnetNames is where a job of framework mxnet says what not each of its targets has.
-func mxnetNames(j *Written) (paths []string) {
-	if j.Spec.Framework != job.FrameworkMXNet {
-		return When(j.IsSet("spec.mxnet"), "mxnet")
+var mxnetMode = part.OfSpec("mxnet.mode", func(s *job.Spec) string { return s.MXNet.Mode })
+
+// mxnetNames finds the fields that not every target of framework mxnet has.
+func mxnetNames(u *Used, framework, mode string) {
+	if framework != job.FrameworkMXNet {
+		u.WhenSet("mxnet")
+		return
 	}
-	return slices.Concat(
-		When(j.Spec.MXNet.Mode == job.MXNetLocal, "mxnet.mode"),
-		When(j.IsSet("spec.mxnet.group"), "mxnet.group"),
-		When(j.IsSet("spec.mxnet.runtimeID"), "mxnet.runtimeID"))
+	u.When(mode == job.MXNetLocal, "mxnet.mode")
+	u.WhenSet("mxnet.group", "mxnet.runtimeID")
 }
 
 // noMaster is what the operator of PyTorchJobs alone knows.

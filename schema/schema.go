@@ -4,7 +4,7 @@
 // Output: a checked and completed *[Job] of each, or every mistake with its position.
 // Invariant: after [Load] nothing can be wrong with a job, so generators return no error.
 //
-// job.cue has the shapes, defaults.cue the defaults, environment.cue an overlay's facts, finalize.go the defaults that
+// job.cue has the shapes, defaults.cue the defaults, environment.cue an overlay's facts, complete.go the defaults that
 // depend on other fields. Package rule says what must hold between fields, and note what is worth knowing. Package
 // structural reads documents and checks them by the CUE files. The package reads no files and starts nothing.
 package schema

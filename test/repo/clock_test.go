@@ -17,7 +17,7 @@ var clocks = []string{
 // pureRules are depguard's rules for files without clock, disk, network, log or chance.
 var pureRules = []string{"rendezvous-pure", "gangcache"}
 
-// TestClock: forbidigo bans the clock from every file of the packages that docs/design.md bans it from, and from all
+// TestClock: forbidigo bans the clock from every file of the packages that docs/packages.md bans it from, and from all
 // other files that depguard keeps pure.
 func TestClock(t *testing.T) {
 	config := readLinting(t)
@@ -34,7 +34,7 @@ func TestClock(t *testing.T) {
 		}
 		for _, name := range sources {
 			if slices.Contains(r.packages, path.Dir(name)) && !hasNone(name) {
-				t.Errorf("docs/design.md bans the clock from %s, and .golangci.yml does not", name)
+				t.Errorf("docs/packages.md bans the clock from %s, and .golangci.yml does not", name)
 			}
 		}
 	}

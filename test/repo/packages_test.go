@@ -37,7 +37,7 @@ var banned = map[string]string{
 	"time":                    "time",
 }
 
-// row is a line of the table of packages in docs/design.md.
+// row is a line of the table of packages in docs/packages.md.
 type row struct{ packages, bans []string }
 
 // TestPackages: depguard enforces every row of the table, every package in it exists, and no package of the product is
@@ -48,7 +48,7 @@ func TestPackages(t *testing.T) {
 	for _, r := range rows {
 		for _, p := range r.packages {
 			if dir := strings.TrimSuffix(p, "/*"); !isDir(dir) {
-				t.Errorf("docs/design.md has a row for %s, which does not exist", p)
+				t.Errorf("docs/packages.md has a row for %s, which does not exist", p)
 			}
 			for _, ban := range r.bans {
 				if ban == "the clock" {
@@ -59,7 +59,7 @@ func TestPackages(t *testing.T) {
 					imports, known = module+"/"+ban, true
 				}
 				if !known {
-					t.Errorf("row %s of docs/design.md: add %q to banned in test/repo", p, ban)
+					t.Errorf("row %s of docs/packages.md: add %q to banned in test/repo", p, ban)
 				} else if !slices.Contains(deniedTo(p), imports) {
 					t.Errorf("%s must never import %s, and no rule of depguard in .golangci.yml denies %s", p, ban,
 						imports)
@@ -74,21 +74,16 @@ func TestPackages(t *testing.T) {
 				return matched
 			})
 		}) {
-			t.Errorf("package %s has no row in docs/design.md", p)
+			t.Errorf("package %s has no row in docs/packages.md", p)
 		}
 	}
 }
 
-// packageRows reads the table below "## Packages".
+// packageRows reads the table of docs/packages.md.
 func packageRows(t *testing.T) (rows []row) {
 	t.Helper()
-	_, chapter, found := strings.Cut(read(t, "docs/design.md"), "\n## Packages\n")
-	if !found {
-		t.Fatal("docs/design.md has no chapter Packages")
-	}
-	chapter, _, _ = strings.Cut(chapter, "\n## ")
 	quoted := regexp.MustCompile("`([^`]+)`")
-	for line := range strings.Lines(chapter) {
+	for line := range strings.Lines(read(t, "docs/packages.md")) {
 		cells := strings.Split(line, "|")
 		if len(cells) != 5 || !strings.Contains(cells[1], "`") {
 			continue

@@ -41,13 +41,14 @@ var completions = []completion{
 	{"storage", "", (*completing).sources},
 	{"network.fabric", "resources.machine resources.gpu workers.max", (*completing).machine},
 	{"resources.devices", "resources.machine resources.gpu network.fabric workers.max", nil}, // with the row above
-	{"resources.gpuResource", "resources.machine", nil},                                      // by Environment.Furnish, as the next two
-	{"resources.cpu", "resources.machine resources.gpu", nil},
+	{"resources.gpuResource", "resources.machine", nil},
+	{"resources.cpu", "resources.machine resources.gpu", nil}, // these three by Furnish
 	{"resources.memory", "resources.machine resources.gpu", nil},
 	{"workers.processes", "resources.gpu framework workers.master launcher", (*completing).processes},
 	{
 		"rendezvous.store",
-		"rendezvous.backend rendezvous.companion images.rendezvous workers.max workers.master framework target launcher",
+		"framework target launcher workers.max workers.master rendezvous.backend rendezvous.companion " +
+			"images.rendezvous",
 		(*completing).store,
 	},
 	{

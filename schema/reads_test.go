@@ -93,7 +93,8 @@ func TestBroken(t *testing.T) {
 	}{
 		{
 			"the field of a rule, and one beside it",
-			"workers: {replicas: many, processes: 9}\nresources: {gpu: 4, cpu: none, memory: none}\nrendezvous: {lastCall: 2h, joinTimeout: 1h}",
+			"workers: {replicas: many, processes: 9}\nresources: {gpu: 4, cpu: none, memory: none}\n" +
+				"rendezvous: {lastCall: 2h, joinTimeout: 1h}",
 			[]string{"spec.rendezvous.lastCall", "spec.workers.processes", "spec.workers.replicas"},
 		},
 		{

@@ -91,7 +91,7 @@ func Of0[Out any](f func(Out)) Func[Out] {
 	return Func[Out]{nil, func(out Out, _ *job.Job) { f(out) }}
 }
 
-// Of1 registers a function of one value; Of2 to Of7 are for more.
+// Of1 registers a function of one value; Of2 to Of5 are for more.
 func Of1[Out, A any](f func(Out, A), a Value[A]) Func[Out] {
 	return Func[Out]{[]Read{a}, func(out Out, j *job.Job) { f(out, a.of(j)) }}
 }
@@ -119,14 +119,5 @@ func Of5[Out, A, B, C, D, E any](
 ) Func[Out] {
 	return Func[Out]{[]Read{a, b, c, d, e}, func(out Out, j *job.Job) {
 		f(out, a.of(j), b.of(j), c.of(j), d.of(j), e.of(j))
-	}}
-}
-
-// Of6 registers a function of six values.
-func Of6[Out, A, B, C, D, E, F any](
-	f func(Out, A, B, C, D, E, F), a Value[A], b Value[B], c Value[C], d Value[D], e Value[E], g Value[F],
-) Func[Out] {
-	return Func[Out]{[]Read{a, b, c, d, e, g}, func(out Out, j *job.Job) {
-		f(out, a.of(j), b.of(j), c.of(j), d.of(j), e.of(j), g.of(j))
 	}}
 }

@@ -106,12 +106,16 @@ var (
 	Endpoint        = OfSpec("rendezvous.endpoint", func(s *job.Spec) string { return s.Rendezvous.Endpoint })
 	MaxRestarts     = OfSpec("rendezvous.maxRestarts", func(s *job.Spec) int32 { return s.Rendezvous.MaxRestarts })
 	LastCall        = OfSpec("rendezvous.lastCall", func(s *job.Spec) metav1.Duration { return s.Rendezvous.LastCall })
-	JoinTimeout     = OfSpec("rendezvous.joinTimeout", func(s *job.Spec) metav1.Duration { return s.Rendezvous.JoinTimeout })
-	AskedCompanion  = New("rendezvous.companion", func(j *job.Job) bool { return j.Origin.Asked.Companion }) // by the author
-	RendezvousPort  = OfSpec("rendezvous.port", func(s *job.Spec) int32 { return s.Rendezvous.Port })
-	RendezvousConf  = OfSpec("rendezvous.conf", func(s *job.Spec) map[string]string { return s.Rendezvous.Conf })
-	Companion       = OfSpec("rendezvous.companion", func(s *job.Spec) *job.Companion { return &s.Rendezvous.Companion })
-	Etcd            = OfSpec("rendezvous.etcd", func(s *job.Spec) *job.Etcd { return &s.Rendezvous.Etcd })
+	JoinTimeout     = OfSpec("rendezvous.joinTimeout", func(s *job.Spec) metav1.Duration {
+		return s.Rendezvous.JoinTimeout
+	})
+	AskedCompanion = New("rendezvous.companion", func(j *job.Job) bool { return j.Origin.Asked.Companion })
+	RendezvousPort = OfSpec("rendezvous.port", func(s *job.Spec) int32 { return s.Rendezvous.Port })
+	RendezvousConf = OfSpec("rendezvous.conf", func(s *job.Spec) map[string]string { return s.Rendezvous.Conf })
+	Companion      = OfSpec("rendezvous.companion", func(s *job.Spec) *job.Companion {
+		return &s.Rendezvous.Companion
+	})
+	Etcd = OfSpec("rendezvous.etcd", func(s *job.Spec) *job.Etcd { return &s.Rendezvous.Etcd })
 )
 
 // overSSH are the fields of OverSSH, which other values ask too.

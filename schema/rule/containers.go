@@ -196,8 +196,8 @@ func podKeys(p *Problems, target string, patch patch) {
 		case key == "worker" && target != job.TargetPods,
 			strings.HasPrefix(key, "app.kubernetes.io/") && key != names.LabelComponent && key != names.LabelManagedBy:
 		case reservedKey("labels", key):
-			p.failKey(labels, key, "reserved", "tegen or a controller sets it, and Services, budgets and policies find "+
-				"pods by it: choose another key")
+			p.failKey(labels, key, "reserved", "tegen or a controller sets it, and Services, budgets and policies "+
+				"find pods by it: choose another key")
 		}
 	}
 	for key := range patch.Metadata.Annotations {

@@ -58,8 +58,8 @@ func gangMinimum(p *Problems, g *job.Gang, w *job.Workers, target string, unlaun
 		p.fail(at, "requires", "Kueue admits all %d workers or none, not %d: set it to %d, or use another scheduler",
 			w.Replicas, g.MinAvailable, w.Replicas)
 	case other != "":
-		p.fail(at, "requires", "%s of target %s counts the pods of all roles together, so workers could stand in for a "+
-			"%s: set it to %d, or use %s", g.Scheduler, target, other, w.Replicas, countsRoles(target))
+		p.fail(at, "requires", "%s of target %s counts the pods of all roles together, so workers could stand in for "+
+			"a %s: set it to %d, or use %s", g.Scheduler, target, other, w.Replicas, countsRoles(target))
 	}
 }
 
@@ -198,8 +198,8 @@ func gangScheduler(p *Problems, g *job.Gang, scheduler string) {
 // gangPriority keeps all pods of a gang with one priority.
 func gangPriority(p *Problems, g *job.Gang, class string) {
 	if g.Active() && g.Priority != "" && g.Scheduler != job.GangKueue && class != "" && class != g.Priority {
-		p.fail("spec.gang.priority", "order", "%s is not spec.placement.priorityClass %s: all pods of a gang share one "+
-			"priority", g.Priority, class)
+		p.fail("spec.gang.priority", "order", "%s is not spec.placement.priorityClass %s: all pods of a gang share "+
+			"one priority", g.Priority, class)
 	}
 }
 

@@ -335,7 +335,8 @@ func runnable(p *Problems, by string, command, args []string, script *job.Script
 		}
 	}
 	words, at := command, "spec.command[0]"
-	if len(words) == 0 && script == nil && slices.Contains([]string{"horovodrun", job.LaunchMpirun, job.BPSLaunch}, by) {
+	runs := slices.Contains([]string{"horovodrun", job.LaunchMpirun, job.BPSLaunch}, by)
+	if len(words) == 0 && script == nil && runs {
 		words, at = args, "spec.args[0]" // these start programs; torchrun and dlrover-run read a script by themselves
 	}
 	startable(p, by, words, at)

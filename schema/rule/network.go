@@ -94,8 +94,8 @@ func hugePages(p *Problems, amounts map[string]resource.Quantity, requestsAny bo
 		case q.Format != resource.BinarySI || page.Value() == 0 || q.Value()%page.Value() != 0:
 			p.failKey(devicesAt, name, "format", "%s is no multiple of the page, in Mi or Gi", &q)
 		case !requestsAny:
-			p.failKey(devicesAt, name, "requires", "an API server admits huge pages only beside cpu or memory: say one "+
-				"of them")
+			p.failKey(devicesAt, name, "requires", "an API server admits huge pages only beside cpu or memory: say "+
+				"one of them")
 		}
 	}
 }
@@ -188,7 +188,8 @@ func peers(p *Problems, n *job.Network) {
 			case peer.Namespace != "" && len(peer.NamespaceLabels) > 0:
 				p.fail(at+".namespaceLabels", "one-of", "only one of namespace, namespaceLabels may be given")
 			}
-			if prefix, err := netip.ParsePrefix(peer.CIDR); peer.CIDR != "" && (err != nil || prefix != prefix.Masked()) {
+			prefix, err := netip.ParsePrefix(peer.CIDR)
+			if peer.CIDR != "" && (err != nil || prefix != prefix.Masked()) {
 				p.fail(at+".cidr", "format", "%q is no range of addresses: write its first address and the length, "+
 					"such as 10.0.0.0/16", peer.CIDR)
 			}

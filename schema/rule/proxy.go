@@ -55,8 +55,8 @@ func proxyStore(p *Problems, proxied bool, z *job.Rendezvous, etcd, companion st
 		"with the endpoint of an etcd"
 	switch z.Store {
 	case job.StoreWorker:
-		p.fail(proxyAt, "requires", "store worker is in worker 0's memory and goes with it, whatever stands before it: %s",
-			stores)
+		p.fail(proxyAt, "requires", "store worker is in worker 0's memory and goes with it, whatever stands before "+
+			"it: %s", stores)
 	case job.StoreCompanion:
 		if c := &z.Companion; c.Storage == nil && c.Etcd == nil {
 			p.fail(proxyAt, "requires", "the companion keeps a store of proxies on a volume or in an etcd, and has "+
@@ -101,8 +101,8 @@ func proxyUser(p *Problems, proxied bool, z *job.Rendezvous, env []job.Env, envF
 // proxyTwice refuses a proxy that the command starts already.
 func proxyTwice(p *Problems, proxied bool, command, args []string) {
 	if i := ownProxy(command, args); proxied && i >= 0 {
-		p.fail(job.WordPath(command, i), "reserved", "the proxy is started by rendezvous.proxy, before the command: begin "+
-			"it with what stands behind \"%s proxy\", or set rendezvous.proxy: false with a store that needs none",
+		p.fail(job.WordPath(command, i), "reserved", "the proxy is started by rendezvous.proxy, before the "+
+			"command: begin it with what stands behind \"%s proxy\", or set rendezvous.proxy: false with a store that needs none",
 			names.Rendezvous)
 	}
 }

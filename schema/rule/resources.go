@@ -155,8 +155,8 @@ func localDisk(p *Problems, tmp job.Amount, limit *resource.Quantity, storage []
 		return
 	}
 	if tmp.Cmp(*limit) > 0 {
-		p.fail("spec.resources.tmp", "order", "%s is above ephemeralStorage %s, at which the pod is evicted: lower it, "+
-			"or raise ephemeralStorage", &tmp.Quantity, limit)
+		p.fail("spec.resources.tmp", "order", "%s is above ephemeralStorage %s, at which the pod is evicted: lower "+
+			"it, or raise ephemeralStorage", &tmp.Quantity, limit)
 	}
 	for i := range storage {
 		e := storage[i].EmptyDir

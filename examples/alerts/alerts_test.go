@@ -15,8 +15,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// tegen runs the program with a job on standard input.
-func tegen(t *testing.T, job string, args ...string) (string, error) {
+// run runs the program with a job on standard input.
+func run(t *testing.T, job string, args ...string) (string, error) {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Env = append(os.Environ(), "ALERTS_PROGRAM=1")
@@ -35,15 +35,15 @@ func TestAlerts(t *testing.T) {
 		t.Fatal(err)
 	}
 	job := string(text)
-	if out, err := tegen(t, job, "render", "-"); err != nil || !strings.HasSuffix(out, "---\n"+string(want)) {
+	if out, err := run(t, job, "render", "-"); err != nil || !strings.HasSuffix(out, "---\n"+string(want)) {
 		t.Errorf("%v: the output does not end with testdata/rule.yaml:\n%s", err, out)
 	}
 	without := strings.Replace(job, ", podMonitor: true", "", 1)
-	if out, err := tegen(t, without, "render", "-"); err != nil || strings.Contains(out, "PrometheusRule") {
+	if out, err := run(t, without, "render", "-"); err != nil || strings.Contains(out, "PrometheusRule") {
 		t.Errorf("without a PodMonitor: %v\n%s", err, out)
 	}
 	wrong := strings.Replace(job, "after: 15m", "after: soon", 1)
-	out, err := tegen(t, wrong, "render", "-")
+	out, err := run(t, wrong, "render", "-")
 	if err == nil || !strings.HasPrefix(out, "-:1:1: generator alerts: ") || !strings.Contains(out, `"soon" is not`) ||
 		strings.Contains(out, "kind:") {
 		t.Errorf("a wrong duration: %v\n%s", err, out)

@@ -44,8 +44,8 @@ func TestAlerts(t *testing.T) {
 	}
 	wrong := strings.Replace(job, "after: 15m", "after: soon", 1)
 	out, err := run(t, wrong, "render", "-")
-	if err == nil || !strings.HasPrefix(out, "<stdin>:1:1: generator alerts: ") || !strings.Contains(out, `"soon" is not`) ||
-		strings.Contains(out, "kind:") {
+	if err == nil || !strings.HasPrefix(out, "<stdin>:1:1: generator alerts: ") ||
+		!strings.Contains(out, `"soon" is not`) || strings.Contains(out, "kind:") {
 		t.Errorf("a wrong duration: %v\n%s", err, out)
 	}
 }

@@ -30,7 +30,7 @@ func TestInternalError(t *testing.T) {
 	called, err := execute(cmd)
 	var out bytes.Buffer
 	code := finish(cli.Streams{Out: &out, Err: &out}, called, nil, err)
-	const want = "internal error: assignment to entry in nil map (tegen/"
+	const want = "internal error: assignment to entry in nil map (command/"
 	if code != cli.ExitUsage || !strings.HasPrefix(out.String(), want) ||
 		!strings.Contains(out.String(), "Report it at https://") || strings.Contains(out.String(), "--help") {
 		t.Errorf("exit %d:\n%s", code, out.String())

@@ -172,7 +172,7 @@ push: ## Build the images and push them to REGISTRY, such as ghcr.io/acme, with 
 		$(if $(PLAIN_HTTP),-plain-http) push
 
 .PHONY: e2e-install
-e2e-install: ## Install the programs of all modules from a module proxy that has HEAD (a minute)
+e2e-install: ## Install all programs, and build the example, from a module proxy that has HEAD (a minute)
 	TEGEN_INSTALL=1 go test -vet=off -v -count=1 -timeout 60m ./test/modules
 
 .PHONY: e2e-images

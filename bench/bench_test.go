@@ -24,7 +24,7 @@ func BenchmarkRender(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if _, err := render.Jobs(jobs, nil); err != nil {
+		if _, err := render.Jobs(jobs, render.Options{}); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -29,7 +29,7 @@ func TestOrder(t *testing.T) {
 	} {
 		at := -1
 		for _, c := range generators.Generate(some) {
-			next := slices.Index(generators.Names(), c.Name)
+			next := slices.Index(generators.Set{}.Names(), c.Name)
 			if next <= at {
 				t.Errorf("%s: %s comes too late", some.Spec.Framework, c.Name)
 			}

@@ -28,6 +28,25 @@ const (
 	componentCompanion = "rendezvous"
 )
 
+// Meta is the metadata of an object in the job's namespace that runs no pods. component is the part that the object
+// plays in the job, for the label app.kubernetes.io/component: job.RoleWorker for what concerns the workers, or a word
+// of yours.
+func Meta(j *job.Job, name, component string) metav1.ObjectMeta { return meta(j, name, component) }
+
+// VersionedMeta is Meta for an object that runs pods. It records the version of tegen and a digest of the job's input,
+// by which "tegen render -o" knows whether the job or the program has changed. Give the labels to the pods too.
+func VersionedMeta(j *job.Job, name, component string) metav1.ObjectMeta {
+	return versionedMeta(j, name, component)
+}
+
+// ClusterMeta is Meta for an object without a namespace. Its name should have the job's namespace in it.
+func ClusterMeta(j *job.Job, name, component string) metav1.ObjectMeta {
+	return clusterMeta(j, name, component)
+}
+
+// Selector is the labels that select the pods of one component of a job. Select by no others: the rest may change.
+func Selector(j *job.Job, component string) map[string]string { return selector(j, component) }
+
 // meta names an object and carries the job's labels and annotations.
 func meta(j *job.Job, name, component string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{

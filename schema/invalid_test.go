@@ -10,11 +10,11 @@ import (
 )
 
 // rendersTwice has two jobs that Load has nothing against. What they render has the same names, which the tests of
-// cmd/tegen see.
+// internal/command see.
 const rendersTwice = "two-jobs-one-etcd"
 
-// TestInvalid holds what Load says of every invalid fixture to the text that people read. cmd/tegen's golden test
-// writes those files; here they prove the rules, each of which some fixture breaks.
+// TestInvalid holds what Load says of every invalid fixture to the text that people read. The golden test of
+// internal/command writes those files; here they prove the rules, each of which some fixture breaks.
 func TestInvalid(t *testing.T) {
 	for _, file := range fixtures(t, "invalid") {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")

@@ -4,7 +4,8 @@
 # is printed while it runs, that of the others when all have ended.
 set -uo pipefail
 
-# The tests of cmd/tegen, for example, spend two fifths of their CPU time on garbage collection with 100, the default.
+# The tests of internal/command, for example, spend two fifths of their CPU time on garbage collection with 100, the
+# default.
 export GOGC="${GOGC-400}"
 
 run() (cd "$1" && shift && exec go test -json -vet=off -timeout 60m "$@")

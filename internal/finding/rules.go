@@ -120,6 +120,10 @@ var Rules = []Rule{
 		"Rename it in one of them, or name it there as existing.",
 	},
 	{
+		"render/generator", "A generator that your program adds to tegen refuses the job, or returns a wrong object.",
+		"Change the job as the message says, or report the message to the owner of the program.",
+	},
+	{
 		"overlay/patch", "A patch or a replacement of an overlay changes nothing, since nothing matches its target.",
 		"Correct the target, or remove the patch.",
 	},

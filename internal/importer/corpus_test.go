@@ -109,7 +109,7 @@ func renders(t *testing.T, text []byte) string {
 	if err != nil {
 		t.Fatalf("it does not load: %v", err)
 	}
-	bundles, err := render.Jobs(jobs, nil)
+	bundles, err := render.Jobs(jobs, render.Options{})
 	if err != nil {
 		t.Fatalf("it does not render: %v", err)
 	}

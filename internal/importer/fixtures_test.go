@@ -144,7 +144,7 @@ func rendered(t *testing.T, jobs []byte) []byte {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, jobs)
 	}
-	bundles, err := render.Jobs(loaded, nil)
+	bundles, err := render.Jobs(loaded, render.Options{})
 	if err != nil {
 		t.Fatalf("%v\n%s", err, jobs)
 	}

@@ -83,7 +83,7 @@ func TestSharedEmptyDir(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bundles, err := render.Jobs(jobs, nil)
+		bundles, err := render.Jobs(jobs, render.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -178,7 +178,7 @@ func checkTogether(drafts []*draft) (notes []Note) {
 
 // renderErrors reports why jobs that load do not render: a reference in one of them does not resolve.
 func renderErrors(jobs []*job.Job, drafts []*draft) (notes []Note) {
-	_, err := render.Jobs(jobs, nil)
+	_, err := render.Jobs(jobs, render.Options{})
 	if err == nil {
 		return nil
 	}

@@ -94,7 +94,7 @@ func mutate(t *testing.T, docs []*yaml.Node, n *yaml.Node, i int) {
 		}
 	}
 	if jobs, err := schema.Load([]schema.Source{{Name: "job.yaml", Data: out.YAML}}); err == nil {
-		if bundles, err := render.Jobs(jobs, nil); err == nil {
+		if bundles, err := render.Jobs(jobs, render.Options{}); err == nil {
 			var b bytes.Buffer
 			if err := render.Write(&b, bundles); err != nil {
 				t.Fatal(err)

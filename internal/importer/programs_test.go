@@ -39,7 +39,7 @@ func TestPrograms(t *testing.T) {
 					t.Errorf("%v: no note names the program, and the job does not load: %v", program, err)
 					continue
 				}
-				bundles, err := render.Jobs(jobs, nil)
+				bundles, err := render.Jobs(jobs, render.Options{})
 				if err != nil {
 					t.Fatal(err)
 				}

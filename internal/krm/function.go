@@ -21,18 +21,19 @@ import (
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/spelling"
 	"github.com/tegen-dev/tegen/schema"
-	"github.com/tegen-dev/tegen/schema/job"
 )
 
 // Run is the KRM function: a ResourceList in, a ResourceList out. On an error it has the items as they were and results
 // that say why. Input that is no ResourceList gives an error alone.
 //
-// kustomize discards the results, so what the function itself has to note is printed to notes too.
-func Run(in []byte, out, notes io.Writer) error {
+// kustomize discards the results, so what the function itself has to note is printed to notes too. set is the
+// generators that there are.
+func Run(set generators.Set, in []byte, out, notes io.Writer) error {
 	l, err := readList(in)
 	if err != nil {
 		return fmt.Errorf("reading the ResourceList: %w", err)
 	}
+	l.generators = set
 	bundles, results, failure := l.process()
 	if failure != nil {
 		results, failure = l.failed(failure)
@@ -54,7 +55,7 @@ func Run(in []byte, out, notes io.Writer) error {
 // process does what the configuration says: a Generator renders the TrainingJobs among the items, a TrainingJob renders
 // itself, a Check only checks references; none at all is a Generator. On an error the items stay as they are.
 func (l *list) process() ([]render.Bundle, framework.Results, error) {
-	config, err := parseConfig(l.config)
+	config, err := configFor(l.generators, l.config)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -73,10 +74,11 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if config.job != nil && !slices.ContainsFunc(l.items, config.isJob) {
 		inputs = append(inputs, config.job)
 	}
-	bundles, err := renderItems(inputs, config, nil, render.Jobs, schema.WithPolicy(rules))
+	options := render.Options{Generators: l.generators}
+	bundles, err := renderItems(inputs, config, nil, options, schema.WithPolicy(rules))
 	if err != nil {
 		return nil, nil, render.WithObjects(err, func(o schema.Option) error {
-			bundles, err := renderItems(inputs, config, nil, render.Jobs, schema.WithPolicy(rules), o)
+			bundles, err := renderItems(inputs, config, nil, options, schema.WithPolicy(rules), o)
 			if err != nil {
 				return err
 			}
@@ -106,7 +108,7 @@ func (l *list) process() ([]render.Bundle, framework.Results, error) {
 	if err := judge(kept, bundles, rules); err != nil {
 		return nil, nil, err
 	}
-	more, err := partial(bundles, nil, kept, config.generators)
+	more, err := partial(l.generators, bundles, nil, kept, config.generators)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -216,6 +218,21 @@ type generatorConfig struct {
 	} `json:"data"`
 }
 
+// configFor is a configuration whose generators are those of a set.
+func configFor(set generators.Set, n *yaml.Node) (config, error) {
+	c, err := parseConfig(n)
+	if err != nil {
+		return c, err
+	}
+	for _, name := range c.generators {
+		if !slices.Contains(set.Names(), name) {
+			return c, fmt.Errorf("spec.generators: %q is no generator: one of %s", name,
+				strings.Join(set.Names(), ", "))
+		}
+	}
+	return c, nil
+}
+
 func parseConfig(n *yaml.Node) (config, error) {
 	if n == nil || len(n.Content) == 0 {
 		return config{}, nil
@@ -266,19 +283,13 @@ func parseConfig(n *yaml.Node) (config, error) {
 	if out.environment == schema.AnyEnvironment {
 		return out, errors.New("spec.environment: must be the name of an Environment, not *")
 	}
-	for _, name := range out.generators {
-		if !slices.Contains(generators.Names(), name) {
-			return out, fmt.Errorf("spec.generators: %q is no generator: one of %s", name,
-				strings.Join(generators.Names(), ", "))
-		}
-	}
 	return out, nil
 }
 
 // renderItems renders the TrainingJobs among items, merged with the Environment among them that the configuration
 // names. place, if any, returns where a job was written, "" if that is unknown. kustomize and kpt print items anew, so
 // an item's own lines mean nothing. kustomize and kpt write for git, as overlays do.
-func renderItems(items []*yaml.Node, cfg config, place func(name, namespace string) string, jobsTo renderer,
+func renderItems(items []*yaml.Node, cfg config, place func(name, namespace string) string, options render.Options,
 	opts ...schema.Option,
 ) ([]render.Bundle, error) {
 	environment, named := cfg.environmentAmong(items)
@@ -310,11 +321,9 @@ func renderItems(items []*yaml.Node, cfg config, place func(name, namespace stri
 			return item
 		})
 	}
-	return jobsTo(jobs, cfg.generators)
+	options.Only = cfg.generators
+	return render.Jobs(jobs, options)
 }
-
-// renderer is render.Jobs or render.Printed.
-type renderer func(jobs []*job.Job, only []string) ([]render.Bundle, error)
 
 // checkItems checks the references among items that are applied.
 func checkItems(items []*yaml.Node) error {

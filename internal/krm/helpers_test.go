@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/kio"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/krm"
 )
 
@@ -46,7 +47,7 @@ func run(t *testing.T, rl *framework.ResourceList) error {
 	if err := w.Write(rl.Items); err != nil {
 		t.Fatal(err)
 	}
-	failure := krm.Run(in.Bytes(), &out, io.Discard)
+	failure := krm.Run(generators.Set{}, in.Bytes(), &out, io.Discard)
 	r := kio.ByteReader{Reader: &out, OmitReaderAnnotations: true}
 	items, err := r.Read()
 	if err != nil {

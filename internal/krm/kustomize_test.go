@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/kustomize/api/types"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
+	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/golden"
 	"github.com/tegen-dev/tegen/internal/krm"
 	"github.com/tegen-dev/tegen/internal/manifest"
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 	var run func(in []byte) error
 	switch filepath.Base(os.Args[0]) {
 	case "tegen", "tegen-fn":
-		run = func(in []byte) error { return krm.Run(in, os.Stdout, os.Stderr) }
+		run = func(in []byte) error { return krm.Run(generators.Set{}, in, os.Stdout, os.Stderr) }
 	case "stamp":
 		run = stamp
 	default:

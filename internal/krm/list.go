@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/fn/framework"
 	"sigs.k8s.io/kustomize/kyaml/yaml"
 
+	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/render"
 	"github.com/tegen-dev/tegen/internal/yamldoc"
 )
@@ -23,6 +24,7 @@ type list struct {
 	config, results *yaml.Node
 	answered        []byte   // in the place of results: a list as YAML
 	notes           []string // about the function itself
+	generators      generators.Set
 }
 
 // readList parses a ResourceList, and refuses what would otherwise be left out without a word: a second document,

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tegen-dev/tegen/generators"
 	"github.com/tegen-dev/tegen/internal/krm"
 )
 
@@ -101,7 +102,7 @@ func TestNoList(t *testing.T) {
 	} {
 		t.Run(c.what, func(t *testing.T) {
 			var out bytes.Buffer
-			err := krm.Run([]byte(c.in), &out, io.Discard)
+			err := krm.Run(generators.Set{}, []byte(c.in), &out, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("%v, want %q", err, c.says)
 			}
@@ -140,7 +141,7 @@ results:
 `
 	for _, text := range []string{in, strings.ReplaceAll(in, "\n", "\r\n"), "---\n" + in + "---\n"} {
 		var out bytes.Buffer
-		if err := krm.Run([]byte(text), &out, io.Discard); err != nil {
+		if err := krm.Run(generators.Set{}, []byte(text), &out, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		want := strings.Replace(in, `"\u00e9"`, `"é"`, 1)
@@ -154,7 +155,7 @@ results:
 func TestManyItems(t *testing.T) {
 	want := listHead + "items:\n" + strings.Repeat(item("# a note\n"+configMap), 200)
 	var out bytes.Buffer
-	if err := krm.Run([]byte(want), &out, io.Discard); err != nil {
+	if err := krm.Run(generators.Set{}, []byte(want), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -181,7 +182,7 @@ func TestFormats(t *testing.T) {
 		{"nobody knows", "functionConfig:\n  " + strings.ReplaceAll(job, "\n", "\n  ") + "\n", true, true},
 	} {
 		var out bytes.Buffer
-		if err := krm.Run([]byte(listHead+c.in), &out, io.Discard); err != nil {
+		if err := krm.Run(generators.Set{}, []byte(listHead+c.in), &out, io.Discard); err != nil {
 			t.Fatal(err)
 		}
 		for what, want := range map[string]bool{
@@ -222,7 +223,7 @@ func TestSurrogates(t *testing.T) {
 	in := `{"apiVersion": "config.kubernetes.io/v1", "kind": "ResourceList", "items": [{"apiVersion": "v1", "kind": ` +
 		`"ConfigMap", "metadata": {"name": "a"}, "data": {"face": "\ud83d\ude00", "text": "\\ud83d\\ude00"}}]}`
 	var out bytes.Buffer
-	if err := krm.Run([]byte(in), &out, io.Discard); err != nil {
+	if err := krm.Run(generators.Set{}, []byte(in), &out, io.Discard); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{`"\U0001F600"`, `\\ud83d\\ude00`} {

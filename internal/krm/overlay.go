@@ -42,6 +42,8 @@ type Output struct {
 type Build struct {
 	Printed bool // the caller prints and needs nothing else: the bundles have no jobs
 	Exec    bool // functions of others may run, each of which is a program that the overlay names
+
+	Generators generators.Set
 }
 
 // Overlay builds a kustomization that has tegen among its transformers, itself or in a kustomization below it, as
@@ -67,11 +69,7 @@ func (b Build) Overlay(dir string, sources []schema.Source, opts ...schema.Optio
 	if err := k.refuseForeign(b.Exec); err != nil {
 		return nil, err
 	}
-	jobsTo := render.Jobs
-	if b.Printed {
-		jobsTo = render.Printed
-	}
-	out, err := k.build(sources, jobsTo)
+	out, err := k.build(sources, render.Options{Generators: b.Generators, Printed: b.Printed})
 	if err != nil {
 		return nil, err
 	}
@@ -253,17 +251,17 @@ func readKustomization(dir string) (*kustomization, error) {
 }
 
 // build runs the transformers before the first function in kustomize, and then each function and what is behind it.
-func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output, error) {
+func (k *kustomization) build(sources []schema.Source, options render.Options) (*Output, error) {
 	if err := k.refuseMistakes(sources); err != nil {
 		return nil, err
 	}
 	first := k.types
 	first.Transformers, first.Validators = k.before, nil
-	files, notes, err := k.buildNested(&first, sources)
+	files, notes, err := k.buildNested(&first, sources, options)
 	if err != nil {
 		return nil, err
 	}
-	generated, err := k.generate(&first, files, sources, jobsTo)
+	generated, err := k.generate(&first, files, sources, options)
 	if err != nil {
 		return nil, err
 	}
@@ -290,8 +288,8 @@ func (k *kustomization) build(sources []schema.Source, jobsTo renderer) (*Output
 	}
 	_, fenced := fenceAmong(items)
 	b := &building{
-		kustomization: k, fenced: fenced, own: own, sources: sources, jobsTo: jobsTo, settled: generated, items: items,
-		notes: slices.Concat(notes, more, k.replacedPrograms()),
+		kustomization: k, fenced: fenced, own: own, sources: sources, options: options, settled: generated,
+		items: items, notes: slices.Concat(notes, more, k.replacedPrograms()),
 	}
 	if k.config == nil {
 		if err := k.unrendered(items); err != nil {
@@ -346,13 +344,13 @@ func parted(items []*yaml.Node) (inputs, rest []*yaml.Node) {
 
 // buildNested renders the kustomizations below that have tegen, and puts what comes out in their place among the
 // resources.
-func (k *kustomization) buildNested(first *types.Kustomization, sources []schema.Source) (files map[string][]byte,
-	notes finding.List, err error,
-) {
+func (k *kustomization) buildNested(first *types.Kustomization, sources []schema.Source, options render.Options,
+) (files map[string][]byte, notes finding.List, err error) {
 	files = map[string][]byte{}
 	first.Resources = slices.Clone(first.Resources)
+	options.Printed = true
 	for _, i := range slices.Sorted(maps.Keys(k.nested)) {
-		out, err := k.nested[i].build(sources, render.Printed)
+		out, err := k.nested[i].build(sources, options)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -374,9 +372,9 @@ func (k *kustomization) buildNested(first *types.Kustomization, sources []schema
 }
 
 // render renders the jobs among items. Its errors have positions in the files of the jobs.
-func (k *kustomization) render(items []*yaml.Node, cfg config, sources []schema.Source, jobsTo renderer,
+func (k *kustomization) render(items []*yaml.Node, cfg config, sources []schema.Source, options render.Options,
 ) ([]render.Bundle, error) {
-	bundles, err := renderItems(items, cfg, k.place(sources), jobsTo, k.opts...)
+	bundles, err := renderItems(items, cfg, k.place(sources), options, k.opts...)
 	var mistakes schema.Errors
 	if errors.As(err, &mistakes) {
 		return nil, k.withPositions(sources, mistakes)

@@ -19,11 +19,12 @@ import (
 // partial checks what some of the generators made, together with what others made and what is beside it. References to
 // what the other generators make are noted, since something else has to make that. Generators that make nothing of any
 // job are a mistake.
-func partial(bundles, others []render.Bundle, beside []*yaml.Node, only []string) (notes []string, err error) {
+func partial(of generators.Set, bundles, others []render.Bundle, beside []*yaml.Node, only []string,
+) (notes []string, err error) {
 	if len(only) == 0 || len(bundles) == 0 {
 		return nil, nil
 	}
-	if notes, err = idle(bundles, only); err != nil {
+	if notes, err = idle(of, bundles, only); err != nil {
 		return nil, err
 	}
 	set := objectSet{names: map[string]bool{}}
@@ -45,7 +46,7 @@ func partial(bundles, others []render.Bundle, beside []*yaml.Node, only []string
 	if len(elsewhere) == 0 {
 		return notes, nil
 	}
-	by, err := set.makers(bundles, made)
+	by, err := set.makers(of, bundles, made)
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +67,7 @@ func partial(bundles, others []render.Bundle, beside []*yaml.Node, only []string
 }
 
 // idle notes the jobs of which nothing is rendered. It is an error if that is all of them.
-func idle(bundles []render.Bundle, only []string) (notes []string, err error) {
+func idle(set generators.Set, bundles []render.Bundle, only []string) (notes []string, err error) {
 	ran := map[string]bool{}
 	var without []string
 	for _, b := range bundles {
@@ -79,7 +80,7 @@ func idle(bundles []render.Bundle, only []string) (notes []string, err error) {
 	}
 	var why []string
 	for _, name := range only {
-		if fields := generators.Needs(name); !ran[name] && fields != "" {
+		if fields := set.Needs(name); !ran[name] && fields != "" {
 			why = append(why, fmt.Sprintf("%s needs fields such as spec: {%s}", name, fields))
 		} else if !ran[name] {
 			why = append(why, name+" is turned off by fields of the job")
@@ -129,9 +130,10 @@ func (s *objectSet) missing(of map[string]bool) []refs.Broken {
 }
 
 // makers are the generators that would make what references of some objects lead to, by the target of the reference.
-func (s *objectSet) makers(bundles []render.Bundle, of map[string]bool) (map[string]string, error) {
+func (s *objectSet) makers(set generators.Set, bundles []render.Bundle, of map[string]bool,
+) (map[string]string, error) {
 	by := map[string]string{}
-	for _, name := range generators.Names() {
+	for _, name := range set.Names() {
 		with := objectSet{slices.Clone(s.objects), maps.Clone(s.names)}
 		for _, b := range bundles {
 			for _, concern := range b.Left {

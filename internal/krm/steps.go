@@ -36,7 +36,7 @@ type building struct {
 	*kustomization
 	own     variant // what the first step got is built of it
 	sources []schema.Source
-	jobsTo  renderer
+	options render.Options
 	fenced  bool // an Environment has a fence
 
 	dropped bool         // a Generator left no jobs to the next
@@ -125,7 +125,7 @@ func (b *building) leftOver() error {
 
 // renderStep renders the jobs among the inputs. What an earlier step rendered of the same objects is replaced.
 func (b *building) renderStep(s step, last bool) error {
-	cfg, err := parseConfig(s.config)
+	cfg, err := configFor(b.options.Generators, s.config)
 	if err != nil {
 		return finding.List{s.mistake(fieldTransformers, err.Error())}
 	}
@@ -140,7 +140,7 @@ func (b *building) renderStep(s step, last bool) error {
 		}
 		inputs = append(slices.Clone(inputs), cfg.job)
 	}
-	bundles, err := b.render(inputs, cfg, b.sources, b.jobsTo)
+	bundles, err := b.render(inputs, cfg, b.sources, b.options)
 	if err != nil {
 		return err
 	}
@@ -226,7 +226,8 @@ func (b *building) notePartial() error {
 				others = append(others, other.bundles...)
 			}
 		}
-		notes, err := partial(run.bundles, others, slices.Concat(run.beside, b.items), run.generators)
+		notes, err := partial(b.options.Generators, run.bundles, others, slices.Concat(run.beside, b.items),
+			run.generators)
 		if err != nil {
 			return err
 		}
@@ -419,7 +420,7 @@ func digestOfProgram(dir, program string) string {
 // generate runs the functions under generators, and adds what they make to the resources. It returns the jobs among
 // them, whose objects are there.
 func (k *kustomization) generate(first *types.Kustomization, files map[string][]byte, sources []schema.Source,
-	jobsTo renderer,
+	options render.Options,
 ) (settled []render.Bundle, err error) {
 	first.Resources = slices.Clone(first.Resources)
 	for i, f := range k.generators {
@@ -429,7 +430,7 @@ func (k *kustomization) generate(first *types.Kustomization, files map[string][]
 				return nil, finding.List{f.mistake(fieldGenerators, "files of jobs cannot take the place of a job "+
 					"that is a function; list it under resources, and a "+names.KindGenerator+" under transformers")}
 			}
-			bundles, err := k.generateJob(f, jobsTo, &text)
+			bundles, err := k.generateJob(f, options, &text)
 			if err != nil {
 				return nil, err
 			}
@@ -446,8 +447,8 @@ func (k *kustomization) generate(first *types.Kustomization, files map[string][]
 }
 
 // generateJob renders a job under generators. The job itself is there for the functions that follow.
-func (k *kustomization) generateJob(f function, jobsTo renderer, into *bytes.Buffer) ([]render.Bundle, error) {
-	bundles, err := k.render([]*yaml.Node{f.config}, config{job: f.config}, nil, jobsTo)
+func (k *kustomization) generateJob(f function, options render.Options, into *bytes.Buffer) ([]render.Bundle, error) {
+	bundles, err := k.render([]*yaml.Node{f.config}, config{job: f.config}, nil, options)
 	if err != nil {
 		return nil, err
 	}

@@ -125,7 +125,7 @@ func rendered(sources []schema.Source, opts ...schema.Option) ([]render.Bundle, 
 	if err != nil {
 		return nil, err
 	}
-	return render.Jobs(jobs, nil)
+	return render.Jobs(jobs, render.Options{})
 }
 
 func draw(bundles []render.Bundle) (string, error) {

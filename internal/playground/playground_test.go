@@ -142,7 +142,7 @@ func TestPolicy(t *testing.T) {
 		{"fence", "leaves.yaml", "lab.yaml", "", "leaves"},
 		{"fence", "again.yaml", "lab.yaml", "", "again"},
 	} {
-		files, err := txtar.ParseFile(filepath.Join(root, "cmd/tegen/testdata/script", c.script+".txtar"))
+		files, err := txtar.ParseFile(filepath.Join(root, "internal/command/testdata/script", c.script+".txtar"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -134,7 +134,7 @@ func workerTemplate(environment, target, podTemplate string) (map[string]any, er
 	if err != nil {
 		return nil, err
 	}
-	bundles, err := Jobs(jobs, nil)
+	bundles, err := Jobs(jobs, Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -448,9 +448,9 @@ func refusal(metadata, spec, environment string) error {
 	}
 	jobs, err := schema.Load(sources)
 	if err == nil {
-		_, err = Jobs(jobs, nil)
+		_, err = Jobs(jobs, Options{})
 	} else if jobs, onlyJobs := schema.Load(sources, schema.WithoutJobRules()); onlyJobs == nil {
-		_, more := Jobs(jobs, nil)
+		_, more := Jobs(jobs, Options{})
 		err = errors.Join(err, more)
 	}
 	return err

@@ -36,6 +36,7 @@ type Bundle struct {
 
 	ids  []string
 	made []madeServices
+	more []generators.Concern // of generators that are not tegen's own
 }
 
 // madeServices are Services that a controller makes, for numbers that the job has; base is their name without number,
@@ -51,13 +52,16 @@ type File struct {
 	YAML    []byte
 }
 
-// Jobs renders jobs on all cores, in their order. only names the generators to run, none means all; with a part of
-// the generators references are not checked, since they may lead to the other part.
-func Jobs(jobs []*job.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, false) }
-
-// Printed is Jobs for callers that print and need nothing else: the bundles have no jobs, and jobs has none afterwards.
-// Thousands of them are as large as their YAML.
-func Printed(jobs []*job.Job, only []string) ([]Bundle, error) { return renderAll(jobs, only, true) }
+// Options are how jobs are rendered. The zero value is tegen's own generators, for callers that need the jobs later.
+type Options struct {
+	Generators generators.Set
+	// Only names the generators to run; none means all. With a part of the generators references are not checked, since
+	// they may lead to the other part.
+	Only []string
+	// Printed is for callers that print and need nothing else: the bundles have no jobs, and the list of jobs has none
+	// afterwards. Thousands of them are as large as their YAML.
+	Printed bool
+}
 
 // maxOutput bounds the YAML of all bundles, which is held in memory: 8 MiB of jobs may have millions of pods.
 const maxOutput = 256 << 20
@@ -69,7 +73,8 @@ func (b *Bundle) size() (bytes int64) {
 	return bytes
 }
 
-func renderAll(jobs []*job.Job, only []string, printed bool) ([]Bundle, error) {
+// Jobs renders jobs on all cores, in their order.
+func Jobs(jobs []*job.Job, o Options) ([]Bundle, error) {
 	bundles := make([]Bundle, len(jobs))
 	errs := make([]error, len(jobs))
 	var next, size atomic.Int64
@@ -80,10 +85,10 @@ func renderAll(jobs []*job.Job, only []string, printed bool) ([]Bundle, error) {
 				if size.Load() > maxOutput {
 					return
 				}
-				bundles[i], errs[i] = guardedBundle(jobs[i], only)
+				bundles[i], errs[i] = guardedBundle(jobs[i], o)
 				size.Add(bundles[i].size())
-				if printed {
-					bundles[i].Job, jobs[i] = nil, nil
+				if o.Printed {
+					bundles[i].Job, bundles[i].more, jobs[i] = nil, nil, nil
 				}
 			}
 		})
@@ -103,7 +108,7 @@ func renderAll(jobs []*job.Job, only []string, printed bool) ([]Bundle, error) {
 var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // guardedBundle is bundle that turns a panic, which would end the whole program, into an error about the one job.
-func guardedBundle(j *job.Job, only []string) (b Bundle, err error) {
+func guardedBundle(j *job.Job, o Options) (b Bundle, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			f := finding.Finding{
@@ -113,16 +118,21 @@ func guardedBundle(j *job.Job, only []string) (b Bundle, err error) {
 			b, err = Bundle{Summary: &schema.Summary{Name: j.Metadata.Name}}, finding.List{f.At(j.Position())}
 		}
 	}()
-	return bundle(j, only)
+	return bundle(j, o)
 }
 
-func bundle(j *job.Job, only []string) (Bundle, error) {
+func bundle(j *job.Job, o Options) (Bundle, error) {
 	b := Bundle{Job: j, Summary: schema.Summarize(j)}
 	var all []k8sruntime.Object
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
-	for _, concern := range generators.Generate(j) {
-		if len(only) > 0 && !slices.Contains(only, concern.Name) {
+	concerns := generators.Generate(j)
+	more, err := added(j, o.Generators.More(), concerns)
+	if err != nil {
+		return b, err
+	}
+	for i, concern := range append(concerns, more...) {
+		if len(o.Only) > 0 && !slices.Contains(o.Only, concern.Name) {
 			b.Left = append(b.Left, concern)
 			continue
 		}
@@ -131,38 +141,46 @@ func bundle(j *job.Job, only []string) (Bundle, error) {
 			if i > 0 {
 				text = append(text, manifest.Separator...)
 			}
-			var err error
 			if text, err = manifest.Append(text, obj); err != nil {
 				return b, fmt.Errorf("encoding %s: %w", concern.Name, err)
 			}
-			b.ids = append(b.ids, id(obj))
-			if w := apis.WorkloadOf(obj); w != nil {
-				for _, set := range w.Services() { // which its controller makes
-					if base := objectID("Service", w.GetNamespace(), set.Name); set.Numbered {
-						b.made = append(b.made, madeServices{base, set})
-					} else {
-						b.ids = append(b.ids, base)
-					}
-				}
-			}
-			if m, err := meta.Accessor(obj); err == nil && m.GetAnnotations()[names.Expects] != "" {
-				b.Expects = append(b.Expects, strings.Split(m.GetAnnotations()[names.Expects], ",")...)
-			}
+			b.enter(obj)
 		}
 		*buffer = text
 		b.Files = append(b.Files, File{concern.Name, slices.Clone(text)}) // without the room that it grew into
 		all = append(all, concern.Objects...)
+		if i >= len(concerns) {
+			b.more = append(b.more, concern)
+		}
 	}
-	if len(only) > 0 { // what the others would render is expected from elsewhere, so references do not resolve
+	if len(o.Only) > 0 { // what the others would render is expected from elsewhere, so references do not resolve
 		return b, located(Violations(all, j.Policy()), j.Position())
 	}
 	return b, Judge(j.Position(), all, j.Policy())
+}
+
+// enter records an object, what its controller makes, and what it expects of others.
+func (b *Bundle) enter(obj k8sruntime.Object) {
+	b.ids = append(b.ids, id(obj))
+	if w := apis.WorkloadOf(obj); w != nil {
+		for _, set := range w.Services() { // which its controller makes
+			if base := objectID("Service", w.GetNamespace(), set.Name); set.Numbered {
+				b.made = append(b.made, madeServices{base, set})
+			} else {
+				b.ids = append(b.ids, base)
+			}
+		}
+	}
+	if m, err := meta.Accessor(obj); err == nil && m.GetAnnotations()[names.Expects] != "" {
+		b.Expects = append(b.Expects, strings.Split(m.GetAnnotations()[names.Expects], ",")...)
+	}
 }
 
 // Join adds what other generators made of the same job.
 func (b *Bundle) Join(other Bundle) {
 	b.Files, b.Expects = append(b.Files, other.Files...), append(b.Expects, other.Expects...)
 	b.ids, b.made = append(b.ids, other.ids...), append(b.made, other.made...)
+	b.more = append(b.more, other.more...)
 }
 
 // IDs are the objects of a bundle, and those that controllers make of them, as "Kind namespace/name".

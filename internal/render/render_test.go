@@ -35,7 +35,7 @@ func jobs(t *testing.T, specs ...string) []*job.Job {
 func TestOrder(t *testing.T) {
 	specs := make([]string, 64)
 	all := jobs(t, specs...)
-	bundles, err := Jobs(all, nil)
+	bundles, err := Jobs(all, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestOrder(t *testing.T) {
 
 func TestDuplicates(t *testing.T) {
 	const etcd = ", rendezvous: {backend: etcd, store: etcd, etcd: {name: shared}}"
-	bundles, err := Jobs(jobs(t, etcd, etcd, ""), nil)
+	bundles, err := Jobs(jobs(t, etcd, etcd, ""), Options{})
 	if err == nil || bundles != nil {
 		t.Fatalf("%d bundles, %v", len(bundles), err)
 	}
@@ -72,7 +72,7 @@ func TestDuplicates(t *testing.T) {
 
 // TestDuplicateNamespace: another name is no help against a Namespace that two jobs create.
 func TestDuplicateNamespace(t *testing.T) {
-	_, err := Jobs(jobs(t, ", createNamespace: true", ", createNamespace: true"), nil)
+	_, err := Jobs(jobs(t, ", createNamespace: true", ", createNamespace: true"), Options{})
 	const want = `1.yaml:1:1: Namespace ml would be rendered by job "j0" too (0.yaml:1:1): leave createNamespace out ` +
 		"in one of them"
 	if err == nil || err.Error() != want {
@@ -85,7 +85,7 @@ func TestDuplicateNamespace(t *testing.T) {
 func TestDuplicatesOfControllers(t *testing.T) {
 	all := jobs(t, ", target: pytorchjob", ", target: jobset")
 	all[1].Metadata.Name = "j0-worker-0" // the Service of the PyTorchJob's first worker
-	if _, err := Jobs(all, nil); err == nil || !strings.Contains(err.Error(),
+	if _, err := Jobs(all, Options{}); err == nil || !strings.Contains(err.Error(),
 		`Service ml/j0-worker-0 would be rendered by job "j0" too`) {
 		t.Errorf("%v", err)
 	}
@@ -96,7 +96,7 @@ func TestDuplicateRanges(t *testing.T) {
 	all := jobs(t, ", target: pytorchjob", ", target: pytorchjob")
 	all[1].Metadata.Name = all[0].Metadata.Name
 	const want = `1.yaml:1:1: Service ml/j0-worker-0 would be rendered by job "j0" too`
-	if _, err := Jobs(all, nil); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := Jobs(all, Options{}); err == nil || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want %s", err, want)
 	}
 }
@@ -109,7 +109,7 @@ func TestPanic(t *testing.T) {
 	// The schema refuses the directive, at which Kubernetes' merge fails.
 	all[1].Spec.PodTemplate = []byte(`{"spec":{"containers":[{"name":"worker","resources":` +
 		`{"limits":{"$retainKeys":"1"}}}]}}`)
-	bundles, err := Jobs(all, nil)
+	bundles, err := Jobs(all, Options{})
 	if err == nil || bundles != nil {
 		t.Fatalf("%d bundles, %v", len(bundles), err)
 	}
@@ -131,7 +131,7 @@ func TestPanic(t *testing.T) {
 
 // TestExpects: a bundle says all that any of its objects waits for.
 func TestExpects(t *testing.T) {
-	bundles, err := Jobs(jobs(t, ", imagePullSecrets: [pull], gang: {scheduler: volcano, queue: q}"), nil)
+	bundles, err := Jobs(jobs(t, ", imagePullSecrets: [pull], gang: {scheduler: volcano, queue: q}"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func TestExpects(t *testing.T) {
 
 // TestSome: some generators alone, unchecked, since what they refer to may be another's.
 func TestSome(t *testing.T) {
-	bundles, err := Jobs(jobs(t, ""), []string{"worker"})
+	bundles, err := Jobs(jobs(t, ""), Options{Only: []string{"worker"}})
 	if err != nil || len(bundles[0].Files) != 1 || bundles[0].Files[0].Concern != "worker" {
 		t.Errorf("%+v, %v", bundles, err)
 	}
@@ -167,12 +167,12 @@ func TestWrite(t *testing.T) {
 // TestPrinted: what is only printed is the same, says the same of its jobs, and keeps none of them.
 func TestPrinted(t *testing.T) {
 	all := jobs(t, "", ", gitops: true, gang: {scheduler: kubernetes}, kubernetesVersion: '1.36'")
-	want, err := Jobs(slices.Clone(all), nil)
+	want, err := Jobs(slices.Clone(all), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	notes := note.Of(all[1])
-	got, err := Printed(all, nil)
+	got, err := Jobs(all, Options{Printed: true})
 	if err != nil {
 		t.Fatal(err)
 	}

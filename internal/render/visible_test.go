@@ -48,7 +48,7 @@ func TestVisible(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		bundles, err := Jobs(jobs, nil)
+		bundles, err := Jobs(jobs, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -66,7 +66,7 @@ func Files(o Options) (map[string][]byte, error) {
 		return nil, err
 	}
 	from := releases + "download/" + o.Version + "/"
-	if !strings.HasPrefix(o.Version, "v") || strings.ContainsAny(o.Version, "+-") {
+	if !strings.HasPrefix(o.Version, "v") || strings.ContainsAny(o.Version, "+- ") {
 		o.Version, from = "latest", releases+"latest/download/" // no release has what was built here
 	}
 	v := values{

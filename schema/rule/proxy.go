@@ -102,8 +102,8 @@ func proxyUser(p *Problems, proxied bool, z *job.Rendezvous, env []job.Env, envF
 func proxyTwice(p *Problems, proxied bool, command, args []string) {
 	if i := ownProxy(command, args); proxied && i >= 0 {
 		p.fail(job.WordPath(command, i), "reserved", "the proxy is started by rendezvous.proxy, before the "+
-			"command: begin it with what stands behind \"%s proxy\", or set rendezvous.proxy: false with a store that needs none",
-			names.Rendezvous)
+			"command: begin it with what stands behind \"%s proxy\", or set rendezvous.proxy: false with a store that "+
+			"needs none", names.Rendezvous)
 	}
 }
 

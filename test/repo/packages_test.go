@@ -174,7 +174,7 @@ func covers(file, name string) bool {
 	glob, ours := strings.CutPrefix(file, "${config-path}/")
 	dir, base := path.Split(glob)
 	within := base == "**" && strings.HasPrefix(name, dir)
-	return ours && (within || dir == name+"/" && (base == "**" || base == "*.go"))
+	return ours && (within || path.Clean(dir) == name && (base == "**" || base == "*.go"))
 }
 
 // TestCovers: a rule for one file of a package is no rule for the package.

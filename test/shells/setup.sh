@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs the shells whose completion is tried by the tests of cmd/tegen, and what reads manual pages, where they are
-# missing and root may. Where it cannot, it says so and fails. Progress goes to standard error.
+# Installs the shells whose completion is tried by the tests of internal/command, and what reads manual pages, where
+# they are missing and root may. Where it cannot, it says so and fails. Progress goes to standard error.
 set -euo pipefail
 
 packages=()

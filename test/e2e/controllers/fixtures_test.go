@@ -106,7 +106,7 @@ func (f *fixture) render(overlay, namespace string, edits ...edit) (*bundle, err
 	if overlay == "base" {
 		var jobs []*job.Job
 		if jobs, err = schema.Load(sources); err == nil {
-			out.Bundles, err = render.Jobs(jobs, nil)
+			out.Bundles, err = render.Jobs(jobs, render.Options{})
 		}
 	} else {
 		out, err = krm.Overlay(root+"/overlays/"+overlay, sources)

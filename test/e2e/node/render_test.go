@@ -53,7 +53,7 @@ func rendering(t *testing.T, name, text, overlay string) []byte {
 	if overlay == "base" {
 		var jobs []*job.Job
 		if jobs, err = schema.Load(sources); err == nil {
-			out.Bundles, err = render.Jobs(jobs, nil)
+			out.Bundles, err = render.Jobs(jobs, render.Options{})
 		}
 	} else {
 		out, err = krm.Overlay(filepath.Join(root, "overlays", overlay), sources)

@@ -109,7 +109,7 @@ func (p *place) rendered(name, spec string) []*unstructured.Unstructured {
 	if err != nil {
 		p.Fatalf("%v\n%s", err, text)
 	}
-	bundles, err := render.Jobs(jobs, nil)
+	bundles, err := render.Jobs(jobs, render.Options{})
 	if err != nil {
 		p.Fatal(err)
 	}

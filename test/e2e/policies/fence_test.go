@@ -127,7 +127,7 @@ func renderedWorkloads(job []byte, environment string) (out []map[string]any) {
 	if err != nil {
 		return nil
 	}
-	bundles, err := render.Jobs(jobs, nil)
+	bundles, err := render.Jobs(jobs, render.Options{})
 	if err != nil {
 		return nil
 	}

@@ -13,8 +13,9 @@ import (
 // A client of torch 1.13 ends if it waits too long for an answer: for 5 minutes once its agent has formed a world,
 // whatever its read_timeout is, since synchronize in torch/distributed/elastic/utils/store.py sets that limit and never
 // sets it back. Agents whose workers train make two kinds of requests: they read the state of the rendezvous, and they
-// write their heartbeat into it. While the etcd is away, both can be answered from the latest state: nobody else can
-// change it for this agent, and a heartbeat counts for nothing, because proxies set those of a complete round ahead.
+// write their heartbeat into it. While the etcd is away, both are answered from the latest state that was seen. Other
+// nodes may have changed the state since: the agent reads that once its proxy reaches the etcd. A heartbeat that is not
+// written is no loss, also without eviction: torch ignores one that is older than 15 s, and it has waited for longer.
 // All other requests wait: to form a world, agents need the etcd.
 //
 // They are answered as late as possible. An agent that waits for an answer does not look at its workers, and so does

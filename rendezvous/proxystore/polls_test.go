@@ -13,9 +13,17 @@ import (
 // heartbeat, as it does all the time. What changes the round waits for the etcd, and what was answered meanwhile
 // changes nothing.
 func TestPolls(t *testing.T) {
-	t.Parallel()
+	for name, silence := range map[string]time.Duration{"eviction": time.Hour, "no eviction": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			polls(t, silence)
+		})
+	}
+}
+
+func polls(t *testing.T, silence time.Duration) {
 	a, b := world(t, etcd(t), Options{
-		Silence: time.Hour, MinNodes: 1, Patience: 10 * time.Millisecond, Attempt: 100 * time.Millisecond,
+		Silence: silence, MinNodes: 1, Patience: 10 * time.Millisecond, Attempt: 100 * time.Millisecond,
 		Absence: 300 * time.Millisecond,
 	})
 	key := stateKey(a.run)

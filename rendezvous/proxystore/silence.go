@@ -86,16 +86,17 @@ func newWatcher(e *Engine, base string) *watcher {
 
 func (w *watcher) key(node string) string { return w.prefix + url.PathEscape(node) }
 
-// adjust changes an agent's write of the state before it is carried out, and records the agent's node. It removes the
-// placeholders of rounds that have ended. It also puts back participants that the agent has removed because their
-// heartbeats are old: the other agents would not notice that, and only engines decide which nodes are lost.
+// adjust records the node of an agent that writes the state. Unless eviction is disabled, it also changes what is
+// written: it removes the placeholders of rounds that have ended, and puts back participants that the agent has removed
+// because their heartbeats are old. The other agents would not notice that, and only engines decide which nodes are
+// lost.
 func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
-	if w.off || q.Op != tcpstore.CompareSet || q.Keys[0] != w.state || string(q.Values[1]) == noState {
+	if q.Op != tcpstore.CompareSet || q.Keys[0] != w.state || string(q.Values[1]) == noState {
 		return
 	}
 	m, err := parseMembership(q.Values[1])
 	if err != nil {
-		w.warnOnce("state", "silent nodes are not evicted", "error", err)
+		w.warnUnknown(err)
 		return
 	}
 	older, err := parseMembership(q.Values[0])
@@ -103,6 +104,9 @@ func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
 		older = nil
 	}
 	w.recordOwnNode(c, m.withNewHeartbeats(older), m)
+	if w.off {
+		return
+	}
 	restored := m.restore(older, func(name string) bool { return w.mustStay(c, name) })
 	if m.removeExpired() || restored {
 		if text, err := m.text(); err == nil {
@@ -161,6 +165,11 @@ func (w *watcher) warnOnce(id, text string, args ...any) {
 		w.warned[id] = true
 		w.log.Warn(text, args...)
 	}
+}
+
+// warnUnknown logs once what does not work with a state whose form is unknown.
+func (w *watcher) warnUnknown(err error) {
+	w.warnOnce("state", "silent nodes are not evicted, and agents are not answered without the etcd", "error", err)
 }
 
 // leave records that the agent of a client has ended. Torch's clients never connect again.
@@ -278,7 +287,7 @@ func (w *watcher) putKeysGetState(ctx context.Context, own []ownNode, lease clie
 				return nil
 			}
 			if w.read, err = parseMembership(v.data); err != nil {
-				w.warnOnce("state", "silent nodes are not evicted", "error", err)
+				w.warnUnknown(err)
 			}
 		}
 	}

@@ -78,8 +78,9 @@ func limited(err error) bool {
 
 // trouble says once that the etcd is away, and once that it is back.
 type trouble struct {
-	mu    sync.Mutex
-	since time.Time
+	mu      sync.Mutex
+	since   time.Time
+	without bool // agents were answered without it
 }
 
 func (t *trouble) begin(o Options, err error) {
@@ -91,13 +92,23 @@ func (t *trouble) begin(o Options, err error) {
 	}
 }
 
+// answered logs once an absence that an agent was answered.
+func (t *trouble) answered(o Options) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.without {
+		t.without = true
+		o.Log.Warn("the etcd does not answer: agents that train are answered from the latest state", "run", o.Run)
+	}
+}
+
 func (t *trouble) over(o Options) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.since.IsZero() {
 		after := time.Since(t.since).Round(time.Millisecond)
 		o.Log.Info("the etcd answers again", "run", o.Run, "after", after.String())
-		t.since = time.Time{}
+		t.since, t.without = time.Time{}, false
 	}
 }
 

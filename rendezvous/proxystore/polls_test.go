@@ -78,6 +78,63 @@ func polls(t *testing.T, silence time.Duration) {
 	})
 }
 
+// TestDoubtfulHeartbeat: the state is known after a heartbeat whose answer was lost, so that the next absence of the
+// etcd finds it.
+func TestDoubtfulHeartbeat(t *testing.T) {
+	t.Parallel()
+	a, _ := world(t, etcd(t), Options{
+		Silence: time.Hour, MinNodes: 1, Patience: 10 * time.Millisecond, Attempt: 100 * time.Millisecond,
+	})
+	was := a.get(stateKey(a.run))
+	m := a.state()
+	m.setHeartbeat(m.participants.keys[0], time.Now())
+	now := string(textOf(t, m))
+	a.relay.deaf.Store(true)
+	a.say(tcpstore.CompareSet, stateKey(a.run), was, now)
+	c := client(t, etcd(t))
+	until(t, func() bool {
+		r, err := c.Get(within(t), a.keys.values+stateKey(a.run))
+		return err == nil && string(fromKVs(r.Kvs).data) == now
+	})
+	a.relay.cut()
+	a.relay.deaf.Store(false)
+	a.relay.open()
+	equal(t, "the answer", a.value(), now)
+	if seen := a.seen.state.Load(); seen == nil || string(*seen) != now {
+		t.Error("the state is not known")
+	}
+}
+
+// TestRefusesOnce: a client that was answered already is not cut off by what becomes of its request.
+func TestRefusesOnce(t *testing.T) {
+	for _, over := range []bool{false, true} {
+		e, clients := awayEngine(nodeA)
+		o := ask(clients[0], tcpstore.Get, stateKey("r"))
+		if err := e.enqueue(o); err != nil {
+			t.Fatal(err)
+		}
+		o.over = over
+		e.fail(o, refuse(limit, "of the test"))
+		equal(t, "cut off", clients[0].refused == 0, over)
+	}
+}
+
+// TestAbsence: a negative absence is an error, and no panic of a timer.
+func TestAbsence(t *testing.T) {
+	if _, err := New(nil, Options{Run: "r", Absence: -time.Second}); err == nil {
+		t.Error("it was taken")
+	}
+}
+
+// TestWrittenBy: a request whose answer was lost tells what it has written, or nothing.
+func TestWrittenBy(t *testing.T) {
+	for op, want := range map[tcpstore.Op]string{tcpstore.Set: "b", tcpstore.CompareSet: "b", tcpstore.Append: ""} {
+		v := writtenBy(tcpstore.Request{Op: op, Values: [][]byte{[]byte("a"), []byte("b")}}, 3)
+		equal(t, op.String(), string(v.data), want)
+		equal(t, op.String()+": is known", v.there(), want != "")
+	}
+}
+
 // dialOld connects as torch 1.13 does.
 func (p pod) dialOld(t *testing.T) net.Conn {
 	t.Helper()

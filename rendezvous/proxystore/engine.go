@@ -17,7 +17,7 @@
 // While the etcd is away requests wait and are repeated until it answers: torch's clients never connect again, so an
 // error would end their agent. Clients since torch 2.2 limit the time of a WAIT only. Older ones, whose dialect is
 // tcpstore.Old, limit that of every answer. A WAIT for keys that this engine has seen is therefore answered without the
-// etcd, if that does not answer within Options.Patience. So are requests of agents with an older torch that train, after
+// etcd, if that does not answer within Options.Patience. So are requests of agents of older torches that train, after
 // Options.Absence (see polls.go). All other requests wait for the etcd.
 //
 // An etcd that comes back empty or older is a store that is empty (see era): what is asked for is answered from that,
@@ -308,10 +308,10 @@ func (e *Engine) finish(o *operation) {
 	}
 }
 
-// fail ends an operation without an answer, and its client's connection where that is refused.
+// fail ends an operation without an answer, and its client's connection where that is refused and still waits.
 func (e *Engine) fail(o *operation, err error) {
 	e.mu.Lock()
-	over := o.over
+	over := o.over || e.ctx.Err() != nil
 	e.finish(o)
 	e.mu.Unlock()
 	var r *tcpstore.Refusal
@@ -330,7 +330,7 @@ func (e *Engine) run() {
 		if o == nil {
 			return
 		}
-		if err := e.perform(o); err != nil && e.ctx.Err() == nil {
+		if err := e.perform(o); err != nil {
 			e.fail(o, err)
 		}
 		e.mu.Lock()

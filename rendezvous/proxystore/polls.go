@@ -2,6 +2,7 @@ package proxystore
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,29 +13,23 @@ import (
 //
 // A client of torch 1.13 ends if it waits too long for an answer: for 5 minutes once its agent has formed a world,
 // whatever its read_timeout is, since synchronize in torch/distributed/elastic/utils/store.py sets that limit and never
-// sets it back. Torch 2.0 and 2.1 have the same dialect, and are answered as well. Agents whose workers train make two kinds of requests: they read the state of the rendezvous, and they
-// write their heartbeat into it. While the etcd is away, both are answered from the latest state that was seen. Other
-// nodes may have changed the state since: the agent reads that once its proxy reaches the etcd. A heartbeat that is not
-// written is no loss, also without eviction: torch ignores one that is older than 15 s, and it has waited for longer.
-// All other requests wait: to form a world, agents need the etcd.
+// sets it back. Torch 2.0 and 2.1 have the same dialect, and are answered as well. Agents whose workers train make two
+// kinds of requests: they read the state of the rendezvous, and they write their heartbeat into it. While the etcd is
+// away, both are answered from the latest state that was seen. Other nodes may have changed the state since: the agent
+// reads that once its proxy reaches the etcd. A heartbeat that is not written is no loss, also without eviction: torch
+// ignores one that is older than 15 s, and it has waited for longer. All other requests wait: to form a world, agents
+// need the etcd.
 //
 // They are answered as late as possible. An agent that waits for an answer does not look at its workers, and so does
 // not take it for a failure of its own if others leave the round as soon as the etcd is back. It therefore looks at its
-// workers every 200 s. If one has failed, it reads the state, which takes as long, and ends 5 minutes after it has asked
-// to leave the round: 8 to 12 minutes after the failure.
+// workers every 200 s. If one has failed, the agent reads the state, which takes as long, and ends 5 minutes after it
+// has asked to leave the round: 8 to 12 minutes after the failure.
 
 // answerPolls answers such requests of clients of the old dialect once they have waited for Options.Absence, until the
 // engine ends.
 func (w *watcher) answerPolls() {
 	e := w.e
-	ticks := time.NewTicker(min(e.options.Absence/4, time.Second))
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ticks.C:
-		case <-e.ctx.Done():
-			return
-		}
+	for sleep(e.ctx, min(e.options.Absence/4, time.Second)) {
 		if !w.polled() {
 			continue
 		}
@@ -98,39 +93,31 @@ func stateOfTraining(state *[]byte) (m *membership, text []byte, err error) {
 // answerQueued answers what it can of the queue, and removes it from there. The first request stays, because it may be
 // on its way to the etcd; that it was answered does not matter then. No request of a client overtakes another. It
 // reports whether it has answered one.
-func (w *watcher) answerQueued(m *membership, text []byte) (any bool) {
+func (w *watcher) answerQueued(m *membership, text []byte) (some bool) {
 	e := w.e
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.queue) == 0 {
-		return false
-	}
+	var rest []*operation
 	waiting := map[tcpstore.Client]bool{}
-	answered := func(o *operation) bool {
-		if o.over || waiting[o.client] {
-			return false
+	for i, o := range e.queue {
+		var reply tcpstore.Reply
+		if !o.over && !waiting[o.client] {
+			reply = w.answerTo(o, m, text)
+			waiting[o.client] = reply == nil
 		}
-		reply := w.answerTo(o, m, text)
-		if reply == nil {
-			waiting[o.client] = true
-			return false
+		if reply != nil {
+			o.client.Send(reply)
+			e.finish(o)
+			some = true
 		}
-		o.client.Send(reply)
-		e.finish(o)
-		any = true
-		return true
-	}
-	answered(e.queue[0])
-	rest := slices.DeleteFunc(e.queue[1:], func(o *operation) bool {
-		remove := answered(o)
-		if remove {
-			o.queued = false
+		if o.queued = i == 0 || reply == nil; o.queued {
+			rest = append(rest, o)
+		} else {
 			e.bytes -= size(o.q)
 		}
-		return remove
-	})
-	e.queue = e.queue[:1+len(rest)]
-	return any
+	}
+	e.queue = rest
+	return some
 }
 
 // answerTo returns the reply to a request that is answered without the etcd, and nil to any other. A heartbeat is not
@@ -157,21 +144,16 @@ func (w *watcher) answerTo(o *operation, m *membership, text []byte) tcpstore.Re
 func (m *membership) changesHeartbeatsOnly(from, to []byte) bool {
 	a, err := parseMembership(from)
 	b, err2 := parseMembership(to)
-	if err != nil || err2 != nil || !a.complete() || !b.sameRound(a) {
+	if err != nil || err2 != nil || !a.complete() || a.outline() != b.outline() {
 		return false
 	}
 	b.waiting = m.waiting // which is empty
-	return b.sameRound(m)
+	return b.outline() == m.outline()
 }
 
-// sameRound reports whether two states are of the same round with the same nodes in each list. The ranks of a complete
-// round do not change.
-func (m *membership) sameRound(other *membership) bool {
-	return m.round() == other.round() && m.complete() == other.complete() && m.closed() == other.closed() &&
-		sameNodes(m.participants.keys, other.participants.keys) && sameNodes(m.waiting.items, other.waiting.items) &&
-		sameNodes(m.redundant.items, other.redundant.items)
-}
-
-func sameNodes(a, b []any) bool {
-	return slices.Equal(slices.Sorted(slices.Values(names(a))), slices.Sorted(slices.Values(names(b))))
+// outline is a state without its heartbeats. The ranks of a complete round do not change.
+func (m *membership) outline() string {
+	nodes := func(all []any) []string { return slices.Sorted(slices.Values(names(all))) }
+	return fmt.Sprintf("%d %t %t %q %q %q", m.round(), m.complete(), m.closed(), nodes(m.participants.keys),
+		nodes(m.waiting.items), nodes(m.redundant.items))
 }

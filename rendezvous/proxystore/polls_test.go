@@ -370,15 +370,18 @@ func TestAnswerQueued(t *testing.T) {
 		"empty": {queue: func(_, _ tcpstore.Client) []*operation { return nil }},
 		"all": {
 			func(a, b tcpstore.Client) []*operation { return []*operation{get(a), get(b), get(a), get(b)} },
-			[]int{0}, 2, 2, true,
+			[]int{0},
+			2, 2, true,
 		},
 		"none of a client before its first": {
 			func(a, b tcpstore.Client) []*operation { return []*operation{other(a), get(b), get(a)} },
-			[]int{0, 2}, 0, 1, false,
+			[]int{0, 2},
+			0, 1, false,
 		},
 		"none behind another": {
 			func(a, b tcpstore.Client) []*operation { return []*operation{get(a), other(b), get(b), get(a), get(b)} },
-			[]int{0, 1, 2, 4}, 2, 0, true,
+			[]int{0, 1, 2, 4},
+			2, 0, true,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

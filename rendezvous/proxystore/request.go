@@ -60,11 +60,19 @@ func (e *Engine) try(ctx context.Context, f func(context.Context) (*pb.ResponseH
 			return refuse(limit, "%s", status.Convert(err).Message())
 		}
 		e.trouble.begin(e.options, err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !sleep(ctx, pause) {
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// sleep pauses, and reports false if the context ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -209,12 +217,7 @@ func renewal(ttl time.Duration) time.Duration { return min(ttl/3, mostUnasked) }
 func (e *Engine) keepAlive() {
 	var known clientv3.LeaseID
 	var next time.Time
-	for {
-		select {
-		case <-time.After(mostPause):
-		case <-e.ctx.Done():
-			return
-		}
+	for sleep(e.ctx, mostPause) {
 		now, id := e.era.Load(), e.lease.get()
 		if id == known && time.Now().Before(next) || id == 0 && !e.waited() {
 			continue

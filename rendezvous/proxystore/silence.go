@@ -77,6 +77,9 @@ type nodeKey struct {
 // noState is what torch's agents write if there is no state.
 const noState = "Y2FuaW1hZGFt"
 
+// unknownForm is what does not work if the form of the state is unknown.
+const unknownForm = "silent nodes are not evicted, and agents are not answered without the etcd"
+
 func newWatcher(e *Engine, base string) *watcher {
 	return &watcher{
 		e: e, prefix: base + "nodes/", state: stateKey(e.options.Run), log: e.options.Log, off: e.options.Silence <= 0,
@@ -96,7 +99,7 @@ func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
 	}
 	m, err := parseMembership(q.Values[1])
 	if err != nil {
-		w.warnUnknown(err)
+		w.warnOnce("state", unknownForm, "error", err)
 		return
 	}
 	older, err := parseMembership(q.Values[0])
@@ -165,11 +168,6 @@ func (w *watcher) warnOnce(id, text string, args ...any) {
 		w.warned[id] = true
 		w.log.Warn(text, args...)
 	}
-}
-
-// warnUnknown logs once what does not work with a state whose form is unknown.
-func (w *watcher) warnUnknown(err error) {
-	w.warnOnce("state", "silent nodes are not evicted, and agents are not answered without the etcd", "error", err)
 }
 
 // leave records that the agent of a client has ended. Torch's clients never connect again.
@@ -287,7 +285,7 @@ func (w *watcher) putKeysGetState(ctx context.Context, own []ownNode, lease clie
 				return nil
 			}
 			if w.read, err = parseMembership(v.data); err != nil {
-				w.warnUnknown(err)
+				w.warnOnce("state", unknownForm, "error", err)
 			}
 		}
 	}

@@ -142,9 +142,9 @@ func (s *Server) openStore(ctx context.Context) (*opened, error) {
 	return nil, errors.Join(fmt.Errorf("opening the keys: %w", err), st.Close())
 }
 
-// whileAdvancing is a context that ends once nothing has advanced for a time: an etcd without a quorum may have answered
-// when the client was opened, and answers no read. On a full disk a tenth of it is enough: a
-// store that has ended there does not start again, and the other endpoints wait for this one.
+// whileAdvancing is a context that ends once nothing has advanced for a time: an etcd without a quorum answers when the
+// client is opened, and then no read. On a full disk a tenth of it is enough: a store that has ended there does not
+// start again, and the other endpoints wait for this one.
 func whileAdvancing(
 	ctx context.Context, patience time.Duration, room func() error,
 ) (_ context.Context, advanced, stop func()) {

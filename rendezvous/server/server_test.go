@@ -284,8 +284,10 @@ func TestLaterRefused(t *testing.T) {
 		open func(context.Context) (*store.Store, error)
 		want string
 	}{
-		"refused": {func(context.Context) (*store.Store, error) { return nil, store.ErrRefused }, store.ErrRefused.Error()},
-		"newer":   {newer, "of a newer tegen-rendezvous"},
+		"refused": {
+			func(context.Context) (*store.Store, error) { return nil, store.ErrRefused }, store.ErrRefused.Error(),
+		},
+		"newer": {newer, "of a newer tegen-rendezvous"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

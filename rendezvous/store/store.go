@@ -85,10 +85,14 @@ func (e External) Open(ctx context.Context) (*Store, error) {
 	return &Store{Client: c}, nil
 }
 
-// cause marks an error with ErrRefused or ErrAway, and adds why TLS with an endpoint fails. With a user the client fails
+// cause marks an error with ErrRefused or ErrAway, and adds why TLS with an endpoint fails. A client with a user fails
 // before its first request, since it fetches a token.
 func (e External) cause(ctx context.Context, err error) error {
-	if err = refusal(err); errors.Is(err, ErrRefused) || !away(err) {
+	if errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrAuthNotEnabled) ||
+		errors.Is(err, rpctypes.ErrPermissionDenied) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if errors.Is(err, ErrRefused) || !away(err) {
 		return err
 	}
 	why := e.handshake(ctx)
@@ -163,15 +167,6 @@ func address(endpoint string) string {
 	}
 	host, _, _ := strings.Cut(endpoint, "/")
 	return host
-}
-
-// refusal marks an error after which trying again will not help.
-func refusal(err error) error {
-	if errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrAuthNotEnabled) ||
-		errors.Is(err, rpctypes.ErrPermissionDenied) {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
-	}
-	return err
 }
 
 // answers is nil once an endpoint has answered, and is new enough. The client's own RejectOldCluster wants an answer of

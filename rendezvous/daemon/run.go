@@ -22,7 +22,7 @@ import (
 // time goes into that; a higher GOGC would do the same to a heap of half a gigabyte.
 const spareHeap = 32 << 20
 
-// Run serves until a signal comes or a listener fails. The options are complete.
+// Run serves until a signal comes, or serving fails. The options are complete.
 func Run(o Options, stderr io.Writer) error {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, syscall.SIGTERM, os.Interrupt)
@@ -49,7 +49,7 @@ func run(o Options, stderr io.Writer, signals chan os.Signal) error {
 	}
 	select {
 	case err = <-s.Failed():
-		log.Error("listener failed", "error", err)
+		log.Error("serving failed", "error", err)
 	case sig := <-signals:
 		log.Info("shutting down", "signal", sig.String(), "timeout", o.DrainTimeout.String())
 	}

@@ -70,7 +70,7 @@ func (e *Engine) commit(q tcpstore.Request, key string) (c change, rev int64, in
 		case uncertain: // an earlier try may still be on its way, and must not come after the answer
 			held, number, rev, fenceErr := e.fence()
 			if held {
-				e.seen.put(key, value{})
+				e.seen.put(key, writtenBy(q, rev))
 				return change{write: true, number: number}, rev, in, nil
 			}
 			return c, 0, in, errors.Join(err, fenceErr)
@@ -95,13 +95,11 @@ func (e *Engine) commit(q tcpstore.Request, key string) (c change, rev int64, in
 			return c, r.Header.Revision, in, nil
 		}
 		kv := r.Responses[0].GetResponseRange().Kvs
-		if seq, number, rev := e.readSession(r.Responses[1]); seq == e.session.seq {
-			e.seen.put(key, value{})
-			c = change{write: true, number: number}
-			return c, rev, in, nil
-		}
 		now, current = fromKVs(kv), true
 		e.seen.put(key, now)
+		if seq, number, rev := e.readSession(r.Responses[1]); seq == e.session.seq {
+			return change{write: true, number: number}, rev, in, nil
+		}
 	}
 }
 

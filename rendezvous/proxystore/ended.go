@@ -114,9 +114,7 @@ func (w *watcher) deleteAbandoned() error {
 			return w.e.revoke(id)
 		}
 		idle = now
-		select {
-		case <-time.After(time.Second):
-		case <-w.e.ctx.Done():
+		if !sleep(w.e.ctx, time.Second) {
 			return context.Cause(w.e.ctx)
 		}
 	}

@@ -15,10 +15,10 @@
 // out, and one that is still on its way can do no harm. Waits are watches.
 //
 // While the etcd is away requests wait and are repeated until it answers: torch's clients never connect again, so an
-// error would end their agent. Clients of torch 2 limit the time of a WAIT only, those of torch 1.13 that of every
-// answer. A WAIT for keys that this engine has seen is therefore answered without the etcd, if that does not answer
-// within Options.Patience; so are requests of agents of torch 1.13 that train, after Options.Absence (see polls.go).
-// All other requests wait for the etcd.
+// error would end their agent. Clients since torch 2.2 limit the time of a WAIT only. Older ones, whose dialect is
+// tcpstore.Old, limit that of every answer. A WAIT for keys that this engine has seen is therefore answered without the
+// etcd, if that does not answer within Options.Patience. So are requests of agents of older torches that train, after
+// Options.Absence (see polls.go). All other requests wait for the etcd.
 //
 // An etcd that comes back empty or older is a store that is empty (see era): what is asked for is answered from that,
 // and what waits is refused, because what it waits for may have been written before.
@@ -53,7 +53,7 @@ type Options struct {
 	TTL      time.Duration // how long a run is kept that no proxy renews, default DefaultTTL, at least 2 s
 	Patience time.Duration // after which a WAIT for keys that were seen needs no answer of the etcd, default 2 s
 	Attempt  time.Duration // how long a request to the etcd may take before it is repeated, at first; default 5 s
-	Absence  time.Duration // after which agents of torch 1.13 that train are answered without the etcd; default 200 s
+	Absence  time.Duration // after which agents of torch 1.13 to 2.1 that train need no etcd; default 200 s
 	// Silence is the time after which a silent node is evicted from the run; 0 disables eviction. MinNodes is the
 	// smallest number of nodes in a world. Stop ends the workers on this node. It is called if they still run Grace
 	// after the eviction of another node; a Grace of 0 disables that. Restart starts the agent anew. It is called if
@@ -101,7 +101,7 @@ type Engine struct {
 	bytes   int
 	clients map[tcpstore.Client][]*operation // those that were asked to wait, or may be
 
-	// Only the goroutine that carries out requests uses session, seen and known.
+	// Only the goroutine that carries out requests uses session, seen and known. Others may read seen.state.
 	session session
 	seen    seen
 	known   *era
@@ -166,6 +166,8 @@ func New(c *clientv3.Client, o Options) (*Engine, error) {
 		return nil, errors.New("the run has no id")
 	case o.TTL < 2*time.Second:
 		return nil, errors.New("a run's time to live must be at least 2 s")
+	case o.Absence < 0:
+		return nil, fmt.Errorf("the absence is %s. Use a positive duration, or 0 for the default", o.Absence)
 	}
 	base := o.base()
 	sessions := base + "sessions/"
@@ -306,13 +308,16 @@ func (e *Engine) finish(o *operation) {
 	}
 }
 
-// fail ends an operation without an answer, and its client's connection where that is refused.
+// fail ends an operation without an answer, and its client's connection where that is refused and still waits.
 func (e *Engine) fail(o *operation, err error) {
+	e.mu.Lock()
+	over := o.over || e.ctx.Err() != nil
+	e.finish(o)
+	e.mu.Unlock()
 	var r *tcpstore.Refusal
-	if errors.As(err, &r) {
+	if errors.As(err, &r) && !over {
 		o.client.Refuse(r)
 	}
-	e.answer(o, nil)
 }
 
 // run carries out one request after the other.
@@ -325,7 +330,7 @@ func (e *Engine) run() {
 		if o == nil {
 			return
 		}
-		if err := e.perform(o); err != nil && e.ctx.Err() == nil {
+		if err := e.perform(o); err != nil {
 			e.fail(o, err)
 		}
 		e.mu.Lock()

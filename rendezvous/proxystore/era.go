@@ -62,17 +62,6 @@ func (e *Engine) heard(a *era, floor int64, h *pb.ResponseHeader) {
 	}
 }
 
-// cutOff ends a wait whose era has ended, unless it is over.
-func (e *Engine) cutOff(o *operation) {
-	e.mu.Lock()
-	over := o.over || e.ctx.Err() != nil
-	e.finish(o)
-	e.mu.Unlock()
-	if !over {
-		o.client.Refuse(refuse("lost", "%s of %q waits: %s", o.q.Op, o.q.Keys, lostText))
-	}
-}
-
 // renew is called by the goroutine that carries out requests, and returns the era. In a new one it forgets, and sees to
 // it that nothing is left of the one before: an etcd of an older state may still have some of it.
 func (e *Engine) renew() *era {

@@ -104,6 +104,14 @@ func written(q tcpstore.Request, number int64) tcpstore.Reply {
 	return nil
 }
 
+// writtenBy returns the value that a request has written at a revision, as far as the request alone tells it.
+func writtenBy(q tcpstore.Request, rev int64) value {
+	if q.Op != tcpstore.Set && q.Op != tcpstore.CompareSet {
+		return value{}
+	}
+	return value{data: q.Values[len(q.Values)-1], rev: rev}
+}
+
 // seen is what this engine knows of keys: a guess, which transactions hold against what is there.
 type seen struct {
 	values   map[string]value

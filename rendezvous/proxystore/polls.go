@@ -1,7 +1,8 @@
 package proxystore
 
 import (
-	"maps"
+	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,89 +13,117 @@ import (
 //
 // A client of torch 1.13 ends if it waits too long for an answer: for 5 minutes once its agent has formed a world,
 // whatever its read_timeout is, since synchronize in torch/distributed/elastic/utils/store.py sets that limit and never
-// sets it back. Agents whose workers train make two kinds of requests: they read the state of the rendezvous, and they
-// write their heartbeat into it. While the etcd is away, both can be answered from the latest state: nobody else can
-// change it for this agent, and a heartbeat counts for nothing, because proxies set those of a complete round ahead.
-// All other requests wait: to form a world, agents need the etcd.
+// sets it back. Torch 2.0 and 2.1 have the same dialect, and are answered as well. Agents whose workers train make two
+// kinds of requests: they read the state of the rendezvous, and they write their heartbeat into it. While the etcd is
+// away, both are answered from the latest state that was seen. Other nodes may have changed the state since: the agent
+// reads that once its proxy reaches the etcd. A heartbeat that is not written is no loss, also without eviction: torch
+// ignores one that is older than 15 s, and it has waited for longer. All other requests wait: to form a world, agents
+// need the etcd.
 //
 // They are answered as late as possible. An agent that waits for an answer does not look at its workers, and so does
-// not take it for a failure of its own if others leave the round as soon as the etcd is back.
+// not take it for a failure of its own if others leave the round as soon as the etcd is back. It therefore looks at its
+// workers every 200 s. If one has failed, the agent reads the state, which takes as long, and ends 5 minutes after it
+// has asked to leave the round: 8 to 12 minutes after the failure.
 
-// answerPolls answers such requests of clients of torch 1.13 once they have waited for Options.Absence, until the
+// answerPolls answers such requests of clients of the old dialect once they have waited for Options.Absence, until the
 // engine ends.
 func (w *watcher) answerPolls() {
 	e := w.e
-	ticks := time.NewTicker(min(e.options.Absence/4, time.Second))
-	defer ticks.Stop()
-	for {
-		select {
-		case <-ticks.C:
-		case <-e.ctx.Done():
-			return
-		}
-		state := e.seen.state.Load()
-		if state == nil || !w.waitFor(e.options.Absence) {
+	for sleep(e.ctx, min(e.options.Absence/4, time.Second)) {
+		if !w.polled() {
 			continue
 		}
-		if m, err := parseMembership(*state); err == nil && m.complete() && !m.closed() {
-			w.answerQueued(m)
+		m, text, err := stateOfTraining(e.seen.state.Load())
+		if err != nil {
+			w.warnOnce("polls "+err.Error(), "an agent is not answered without the etcd, and may end", "error", err)
+		} else if m != nil && w.answerQueued(m, text) {
+			e.trouble.answered(e.options)
 		}
 	}
 }
 
-// waitFor reports whether the oldest request has waited for so long.
-func (w *watcher) waitFor(d time.Duration) bool {
+// polled reports whether an agent waits for an answer that the latest state may have.
+func (w *watcher) polled() bool {
 	w.e.mu.Lock()
 	defer w.e.mu.Unlock()
-	return len(w.e.queue) > 0 && time.Since(w.e.queue[0].came) >= d
+	return slices.ContainsFunc(w.e.queue, func(o *operation) bool { return !o.over && w.ownNodeOf(o) != "" })
+}
+
+// ownNodeOf returns the node of the agent that waits for an answer about the state for too long, and "" for any other
+// operation.
+func (w *watcher) ownNodeOf(o *operation) string {
+	if o.client.Dialect() != tcpstore.Old || time.Since(o.came) < w.e.options.Absence || len(o.q.Keys) != 1 ||
+		o.q.Keys[0] != w.state {
+		return ""
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if own := w.own[o.client]; own != nil {
+		return own.name
+	}
+	return ""
+}
+
+// stateOfTraining returns what agents are answered that train by a state. It is nil without an error if the workers do
+// not train.
+//
+// All participants have recent heartbeats, since torch would remove the others. No node waits: agents would stop their
+// workers, and could form no world. A write that expects this state fails once the etcd is back, and the agent then
+// reads the true one.
+func stateOfTraining(state *[]byte) (m *membership, text []byte, err error) {
+	if state == nil {
+		return nil, nil, errors.New("the proxy has not seen the state of the rendezvous")
+	}
+	if string(*state) == noState {
+		return nil, nil, nil
+	}
+	if m, err = parseMembership(*state); err != nil || !m.complete() || m.closed() {
+		return nil, nil, err
+	}
+	m.waiting.items = nil
+	for _, node := range m.participants.keys {
+		if !m.setHeartbeat(node, time.Now().Add(heartbeatLifetime)) {
+			return nil, nil, errState
+		}
+	}
+	text, err = m.text()
+	return m, text, err
 }
 
 // answerQueued answers what it can of the queue, and removes it from there. The first request stays, because it may be
-// on its way to the etcd; that it was answered does not matter then. No request of a client overtakes another.
-func (w *watcher) answerQueued(m *membership) {
+// on its way to the etcd; that it was answered does not matter then. No request of a client overtakes another. It
+// reports whether it has answered one.
+func (w *watcher) answerQueued(m *membership, text []byte) (some bool) {
 	e := w.e
-	for _, node := range m.participants.keys {
-		m.setHeartbeat(node, time.Now().Add(heartbeatLifetime))
-	}
-	text, err := m.text()
-	if err != nil {
-		return
-	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if len(e.queue) == 0 {
-		return
-	}
+	var rest []*operation
 	waiting := map[tcpstore.Client]bool{}
-	answered := func(o *operation) bool {
-		if o.over {
-			return false
+	for i, o := range e.queue {
+		var reply tcpstore.Reply
+		if !o.over && !waiting[o.client] {
+			reply = w.answerTo(o, m, text)
+			waiting[o.client] = reply == nil
 		}
-		reply := w.answerTo(o, m, text)
-		if reply == nil || waiting[o.client] {
-			waiting[o.client] = true
-			return false
+		if reply != nil {
+			o.client.Send(reply)
+			e.finish(o)
+			some = true
 		}
-		o.client.Send(reply)
-		e.finish(o)
-		return true
-	}
-	answered(e.queue[0])
-	rest := slices.DeleteFunc(e.queue[1:], func(o *operation) bool {
-		remove := answered(o)
-		if remove {
-			o.queued = false
+		if o.queued = i == 0 || reply == nil; o.queued {
+			rest = append(rest, o)
+		} else {
 			e.bytes -= size(o.q)
 		}
-		return remove
-	})
-	e.queue = e.queue[:1+len(rest)]
+	}
+	e.queue = rest
+	return some
 }
 
-// answerTo returns the reply to a request that is answered without the etcd, and nil to any other.
+// answerTo returns the reply to a request that is answered without the etcd, and nil to any other. A heartbeat is not
+// written: the answer is that the agent has expected another state than this one, which has its heartbeat already.
 func (w *watcher) answerTo(o *operation, m *membership, text []byte) tcpstore.Reply {
-	if o.client.Dialect() != tcpstore.Old || time.Since(o.came) < w.e.options.Absence || len(o.q.Keys) != 1 ||
-		o.q.Keys[0] != w.state || !w.takesPart(o.client, m) {
+	if own := w.ownNodeOf(o); own == "" || !slices.Contains(names(m.participants.keys), own) {
 		return nil
 	}
 	switch o.q.Op {
@@ -103,38 +132,28 @@ func (w *watcher) answerTo(o *operation, m *membership, text []byte) tcpstore.Re
 	case tcpstore.Get:
 		return tcpstore.Reply{}.Value(text)
 	case tcpstore.CompareSet:
-		if changesHeartbeatsOnly(o.q.Values[0], o.q.Values[1]) {
-			return written(o.q, 0)
+		if m.changesHeartbeatsOnly(o.q.Values[0], o.q.Values[1]) {
+			return tcpstore.Reply{}.Value(text)
 		}
 	}
 	return nil
 }
 
-// takesPart reports whether the node of a client's agent is a participant.
-func (w *watcher) takesPart(c tcpstore.Client, m *membership) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	o := w.own[c]
-	return o != nil && slices.Contains(names(m.participants.keys), o.name)
-}
-
-// changesHeartbeatsOnly reports whether two states are of the same complete round with the same nodes.
-func changesHeartbeatsOnly(from, to []byte) bool {
+// changesHeartbeatsOnly reports whether two states are of the same complete round with the same nodes in each list, and
+// of the round and the participants of m.
+func (m *membership) changesHeartbeatsOnly(from, to []byte) bool {
 	a, err := parseMembership(from)
 	b, err2 := parseMembership(to)
-	return err == nil && err2 == nil && a.complete() && b.complete() && a.closed() == b.closed() &&
-		a.round() == b.round() && maps.Equal(a.places(), b.places())
+	if err != nil || err2 != nil || !a.complete() || a.outline() != b.outline() {
+		return false
+	}
+	b.waiting = m.waiting // which is empty
+	return b.outline() == m.outline()
 }
 
-// places returns the name of the list that each node is in. The ranks of a complete round do not change.
-func (m *membership) places() map[string]string {
-	all := map[string]string{}
-	for list, nodes := range map[string][]any{
-		"participants": m.participants.keys, "wait list": m.waiting.items, "redundancy list": m.redundant.items,
-	} {
-		for _, name := range names(nodes) {
-			all[name] = list
-		}
-	}
-	return all
+// outline is a state without its heartbeats. The ranks of a complete round do not change.
+func (m *membership) outline() string {
+	nodes := func(all []any) []string { return slices.Sorted(slices.Values(names(all))) }
+	return fmt.Sprintf("%d %t %t %q %q %q", m.round(), m.complete(), m.closed(), nodes(m.participants.keys),
+		nodes(m.waiting.items), nodes(m.redundant.items))
 }

@@ -260,7 +260,9 @@ func (e *Engine) wait(o *operation, missing []string, rev int64, now *era) {
 		left[key] = struct{}{}
 	}
 	e.done.Go(func() {
-		stop := context.AfterFunc(now, func() { e.cutOff(o) })
+		stop := context.AfterFunc(now, func() {
+			e.fail(o, refuse("lost", "%s of %q waits: %s", o.q.Op, o.q.Keys, lostText))
+		})
 		defer stop()
 		for {
 			values := map[string]value{}
@@ -299,9 +301,7 @@ func (e *Engine) await(o *operation, left map[string]struct{}, rev int64) bool {
 		}
 		// The watch has ended, perhaps because what it was to tell of has been compacted away, or it is refused.
 		pause = unwatched(pause, time.Since(began))
-		select {
-		case <-time.After(pause):
-		case <-o.ctx.Done():
+		if !sleep(o.ctx, pause) {
 			return false
 		}
 		values, now, err := e.fetch(o.ctx, slices.Sorted(maps.Keys(left)), nil, math.MaxInt)

@@ -60,11 +60,19 @@ func (e *Engine) try(ctx context.Context, f func(context.Context) (*pb.ResponseH
 			return refuse(limit, "%s", status.Convert(err).Message())
 		}
 		e.trouble.begin(e.options, err)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
+		if !sleep(ctx, pause) {
 			return context.Cause(ctx)
 		}
+	}
+}
+
+// sleep pauses, and reports false if the context ends first.
+func sleep(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }
 
@@ -78,8 +86,9 @@ func limited(err error) bool {
 
 // trouble says once that the etcd is away, and once that it is back.
 type trouble struct {
-	mu    sync.Mutex
-	since time.Time
+	mu      sync.Mutex
+	since   time.Time
+	without bool // agents were answered without it
 }
 
 func (t *trouble) begin(o Options, err error) {
@@ -91,13 +100,23 @@ func (t *trouble) begin(o Options, err error) {
 	}
 }
 
+// answered logs once an absence that an agent was answered.
+func (t *trouble) answered(o Options) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.without {
+		t.without = true
+		o.Log.Warn("the etcd does not answer: agents that train are answered from the latest state", "run", o.Run)
+	}
+}
+
 func (t *trouble) over(o Options) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.since.IsZero() {
 		after := time.Since(t.since).Round(time.Millisecond)
 		o.Log.Info("the etcd answers again", "run", o.Run, "after", after.String())
-		t.since = time.Time{}
+		t.since, t.without = time.Time{}, false
 	}
 }
 
@@ -198,12 +217,7 @@ func renewal(ttl time.Duration) time.Duration { return min(ttl/3, mostUnasked) }
 func (e *Engine) keepAlive() {
 	var known clientv3.LeaseID
 	var next time.Time
-	for {
-		select {
-		case <-time.After(mostPause):
-		case <-e.ctx.Done():
-			return
-		}
+	for sleep(e.ctx, mostPause) {
 		now, id := e.era.Load(), e.lease.get()
 		if id == known && time.Now().Before(next) || id == 0 && !e.waited() {
 			continue

@@ -77,6 +77,9 @@ type nodeKey struct {
 // noState is what torch's agents write if there is no state.
 const noState = "Y2FuaW1hZGFt"
 
+// unknownForm is what does not work if the form of the state is unknown.
+const unknownForm = "silent nodes are not evicted, and agents are not answered without the etcd"
+
 func newWatcher(e *Engine, base string) *watcher {
 	return &watcher{
 		e: e, prefix: base + "nodes/", state: stateKey(e.options.Run), log: e.options.Log, off: e.options.Silence <= 0,
@@ -86,16 +89,17 @@ func newWatcher(e *Engine, base string) *watcher {
 
 func (w *watcher) key(node string) string { return w.prefix + url.PathEscape(node) }
 
-// adjust changes an agent's write of the state before it is carried out, and records the agent's node. It removes the
-// placeholders of rounds that have ended. It also puts back participants that the agent has removed because their
-// heartbeats are old: the other agents would not notice that, and only engines decide which nodes are lost.
+// adjust records the node of an agent that writes the state. Unless eviction is disabled, it also changes what is
+// written: it removes the placeholders of rounds that have ended, and puts back participants that the agent has removed
+// because their heartbeats are old. The other agents would not notice that, and only engines decide which nodes are
+// lost.
 func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
-	if w.off || q.Op != tcpstore.CompareSet || q.Keys[0] != w.state || string(q.Values[1]) == noState {
+	if q.Op != tcpstore.CompareSet || q.Keys[0] != w.state || string(q.Values[1]) == noState {
 		return
 	}
 	m, err := parseMembership(q.Values[1])
 	if err != nil {
-		w.warnOnce("state", "silent nodes are not evicted", "error", err)
+		w.warnOnce("state", unknownForm, "error", err)
 		return
 	}
 	older, err := parseMembership(q.Values[0])
@@ -103,6 +107,9 @@ func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
 		older = nil
 	}
 	w.recordOwnNode(c, m.withNewHeartbeats(older), m)
+	if w.off {
+		return
+	}
 	restored := m.restore(older, func(name string) bool { return w.mustStay(c, name) })
 	if m.removeExpired() || restored {
 		if text, err := m.text(); err == nil {
@@ -278,7 +285,7 @@ func (w *watcher) putKeysGetState(ctx context.Context, own []ownNode, lease clie
 				return nil
 			}
 			if w.read, err = parseMembership(v.data); err != nil {
-				w.warnOnce("state", "silent nodes are not evicted", "error", err)
+				w.warnOnce("state", unknownForm, "error", err)
 			}
 		}
 	}

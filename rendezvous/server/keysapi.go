@@ -25,7 +25,7 @@ func (s *Server) openStored(ctx, background context.Context) error {
 		return nil
 	}
 	behind, err := s.openStore(ctx)
-	if err != nil && (ctx.Err() != nil || !errors.Is(err, store.ErrFull) && !errors.Is(err, store.ErrAway)) {
+	if err != nil && (ctx.Err() != nil || !mayPass(err)) {
 		return err
 	}
 	if l := s.listeners[apiKeys]; l != nil {
@@ -41,6 +41,9 @@ func (s *Server) openStored(ctx, background context.Context) error {
 	return nil
 }
 
+// mayPass reports whether an error of opening the store is a reason to try again.
+func mayPass(err error) bool { return errors.Is(err, store.ErrFull) || errors.Is(err, store.ErrAway) }
+
 // retryInterval is how often a store is tried that could not be opened.
 const retryInterval = 5 * time.Second
 
@@ -55,13 +58,25 @@ func (s *Server) openLater(ctx, background context.Context) {
 		if err == nil {
 			err = s.setOpened(background, behind)
 		}
-		if err == nil {
+		switch {
+		case err == nil:
 			s.log.Info("store opened")
 			return
+		case ctx.Err() != nil:
+			return
+		case !mayPass(err):
+			s.fail(fmt.Errorf("opening the store: %w", err))
+			return
 		}
-		if ctx.Err() == nil {
-			s.reportClosed(err)
-		}
+		s.reportClosed(err)
+	}
+}
+
+// fail ends the server, unless it ends already.
+func (s *Server) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
 	}
 }
 
@@ -116,12 +131,7 @@ func (s *Server) openStore(ctx context.Context) (*opened, error) {
 	defer stop()
 	options := s.config.Keys
 	options.Advanced, options.Room = advanced, st.Room
-	options.Failed = func(err error) {
-		select {
-		case s.failed <- fmt.Errorf("serving %s: %w", apiKeys, err):
-		default: // it ends already
-		}
-	}
+	options.Failed = func(err error) { s.fail(fmt.Errorf("serving %s: %w", apiKeys, err)) }
 	k, err := keys.Open(ctx, st.Client, options)
 	if err == nil {
 		return &opened{st, k}, nil
@@ -132,14 +142,15 @@ func (s *Server) openStore(ctx context.Context) (*opened, error) {
 	return nil, errors.Join(fmt.Errorf("opening the keys: %w", err), st.Close())
 }
 
-// whileAdvancing is a context that ends once nothing has advanced for a time. On a full disk a tenth of it is enough: a
-// store that has ended there does not start again, and the other endpoints wait for this one.
+// whileAdvancing is a context that ends once nothing has advanced for a time: an etcd without a quorum answers when the
+// client is opened, and then no read. On a full disk a tenth of it is enough: a store that has ended there does not
+// start again, and the other endpoints wait for this one.
 func whileAdvancing(
 	ctx context.Context, patience time.Duration, room func() error,
 ) (_ context.Context, advanced, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	stuck := time.AfterFunc(patience, func() {
-		cancel(fmt.Errorf("the store has not answered for %s", patience))
+		cancel(fmt.Errorf("%w: it has sent nothing for %s", store.ErrAway, patience))
 	})
 	full := time.AfterFunc(patience/10, func() {
 		if err := room(); err != nil {

@@ -66,7 +66,7 @@ type Server struct {
 	used      uses // of runs on the keys API
 	serving   sync.WaitGroup
 	stop      context.CancelFunc // ends long polls and what runs beside the APIs
-	opening   sync.WaitGroup     // of a store whose disk is full
+	opening   sync.WaitGroup     // tries again to open the store (see mayPass)
 	giveUp    context.CancelFunc // ends that
 }
 
@@ -162,12 +162,12 @@ func (s *Server) Address(api string) string {
 func (s *Server) serve(api string, run func() error) {
 	s.serving.Go(func() {
 		if err := run(); err != nil && !errors.Is(err, http.ErrServerClosed) {
-			s.failed <- fmt.Errorf("serving %s: %w", api, err)
+			s.fail(fmt.Errorf("serving %s: %w", api, err))
 		}
 	})
 }
 
-// Failed returns the errors after which an API is no longer served.
+// Failed returns the errors after which an API is no longer served, or the store cannot be opened.
 func (s *Server) Failed() <-chan error { return s.failed }
 
 // Shutdown says that it is not ready any more, waits for the runs of the TCPStore while the keys API goes on, at most

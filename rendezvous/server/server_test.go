@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/tegen-dev/tegen/rendezvous/store"
 	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
@@ -262,6 +263,67 @@ func TestLateEtcd(t *testing.T) {
 			t.Fatal("the server does not open the etcd")
 		}
 		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// TestLaterRefused: what cannot pass ends a server that waits for its etcd, as it does at the start.
+func TestLaterRefused(t *testing.T) {
+	t.Parallel()
+	newer := store.Embedded{Dir: t.TempDir()}.Open
+	st, err := newer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Put(t.Context(), "/tegen/v2/head", `{"format":2,"action":"set","key":"/x"}`); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		open func(context.Context) (*store.Store, error)
+		want string
+	}{
+		"refused": {
+			func(context.Context) (*store.Store, error) { return nil, store.ErrRefused }, store.ErrRefused.Error(),
+		},
+		"newer": {newer, "of a newer tegen-rendezvous"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tries := 0
+			s := begin(t, func(config *Config) {
+				config.Store = func(ctx context.Context) (*store.Store, error) {
+					if tries++; tries == 1 {
+						return nil, fmt.Errorf("of the test: %w", store.ErrAway)
+					}
+					return c.open(ctx)
+				}
+			})
+			select {
+			case err := <-s.Failed():
+				if !strings.Contains(err.Error(), c.want) {
+					t.Errorf("got %v, want %q", err, c.want)
+				}
+			case <-time.After(4 * retryInterval):
+				t.Error("the server tries again")
+			}
+		})
+	}
+}
+
+// TestSilentEtcd: an etcd without a quorum answers what is asked of one member, and no read. It may answer later.
+func TestSilentEtcd(t *testing.T) {
+	t.Parallel()
+	s := begin(t, func(c *Config) {
+		c.StoreTimeout = time.Second
+		c.Store = func(context.Context) (*store.Store, error) {
+			c, err := clientv3.New(clientv3.Config{Endpoints: []string{"127.0.0.1:1"}})
+			return &store.Store{Client: c}, err
+		}
+	})
+	if code := put(t, s, "/a", "value=v"); code != http.StatusServiceUnavailable {
+		t.Errorf("while the etcd does not answer a write is answered %d", code)
 	}
 }
 

@@ -18,6 +18,8 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 )
 
 // Store is a client, and the server that it talks to where that is our own.
@@ -48,7 +50,8 @@ type External struct {
 // ErrRefused says that trying again will not help: the cluster is too old, or lets nobody in by these credentials.
 var ErrRefused = errors.New("the store refuses this client")
 
-// ErrAway says that no endpoint of the cluster has answered, or not as TLS requires. Trying again may help.
+// ErrAway says that no endpoint of the cluster has answered in time. Trying again may help. An error of TLS that the
+// flags or the certificates cause is not marked.
 var ErrAway = errors.New("the etcd does not answer")
 
 // dialTimeout is how long an endpoint has to answer for the first time.
@@ -71,19 +74,55 @@ func (e External) Open(ctx context.Context) (*Store, error) {
 		DialTimeout: dialTimeout, DialKeepAliveTime: 10 * time.Second, DialKeepAliveTimeout: 5 * time.Second,
 		DialOptions: []grpc.DialOption{grpc.WithConnectParams(reconnect)},
 	})
-	if err != nil {
-		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, refusal(err))
-	}
-	if err := answers(ctx, c); err != nil {
-		_ = c.Close() // it never was of use
-		err = refusal(errors.Join(err, e.handshake(ctx)))
-		if !errors.Is(err, ErrRefused) {
-			err = fmt.Errorf("%w: %w", ErrAway, err)
+	if err == nil {
+		if err = answers(ctx, c); err != nil {
+			_ = c.Close() // it never was of use
 		}
-		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("connecting to etcd at %q: %w", e.Endpoints, e.cause(ctx, err))
 	}
 	return &Store{Client: c}, nil
 }
+
+// cause marks an error with ErrRefused or ErrAway, and adds why TLS with an endpoint fails. A client with a user fails
+// before its first request, since it fetches a token.
+func (e External) cause(ctx context.Context, err error) error {
+	if errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrAuthNotEnabled) ||
+		errors.Is(err, rpctypes.ErrPermissionDenied) {
+		return fmt.Errorf("%w: %w", ErrRefused, err)
+	}
+	if errors.Is(err, ErrRefused) || !away(err) {
+		return err
+	}
+	why := e.handshake(ctx)
+	if err = errors.Join(err, why); misconfigured(why) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrAway, err)
+}
+
+// away reports whether an etcd has not answered, or has answered that it has no leader.
+func away(err error) bool {
+	var answer rpctypes.EtcdError
+	code := status.Code(err)
+	if errors.As(err, &answer) {
+		code = answer.Code()
+	}
+	return errors.Is(err, context.DeadlineExceeded) || code == codes.DeadlineExceeded || code == codes.Unavailable
+}
+
+// misconfigured reports whether TLS fails by flags or certificates, and not because an endpoint is away.
+func misconfigured(err error) bool {
+	var certificate *tls.CertificateVerificationError
+	var plain tls.RecordHeaderError
+	var alert *net.OpError
+	return errors.Is(err, errPlain) || errors.As(err, &certificate) || errors.As(err, &plain) ||
+		errors.As(err, &alert) && alert.Op == remoteError
+}
+
+// remoteError is the operation of an error that only a server of TLS sends.
+const remoteError = "remote error"
 
 // errPlain is of a client without TLS.
 var errPlain = errors.New("the server requires TLS: give --cacert, --cert and --key")
@@ -104,7 +143,7 @@ func (e External) handshake(ctx context.Context) error {
 			if err == nil {
 				_ = c.Close() // nothing was written
 			}
-			if err == nil || errors.As(err, &alert) && alert.Op == "remote error" { // which only a server of TLS sends
+			if err == nil || errors.As(err, &alert) && alert.Op == remoteError {
 				return errPlain
 			}
 			continue
@@ -128,15 +167,6 @@ func address(endpoint string) string {
 	}
 	host, _, _ := strings.Cut(endpoint, "/")
 	return host
-}
-
-// refusal marks an error after which trying again will not help.
-func refusal(err error) error {
-	if errors.Is(err, rpctypes.ErrAuthFailed) || errors.Is(err, rpctypes.ErrAuthNotEnabled) ||
-		errors.Is(err, rpctypes.ErrPermissionDenied) {
-		return fmt.Errorf("%w: %w", ErrRefused, err)
-	}
-	return err
 }
 
 // answers is nil once an endpoint has answered, and is new enough. The client's own RejectOldCluster wants an answer of

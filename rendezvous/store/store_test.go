@@ -2,12 +2,17 @@ package store
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"os"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 
 	"github.com/tegen-dev/tegen/rendezvous/test/ports"
 )
@@ -55,11 +60,47 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestExternal: a server that is not there is an error, and names where it was looked for.
+// TestExternal: an etcd that does not answer may answer later, with and without a user. A wrong configuration stays
+// wrong.
 func TestExternal(t *testing.T) {
 	t.Parallel()
-	if _, err := (External{Endpoints: []string{"127.0.0.1:1"}}).Open(t.Context()); !errors.Is(err, ErrAway) {
-		t.Error("it connects to nothing")
+	encrypted := encryptedServer(t)
+	at := strings.TrimPrefix(encrypted, "https://")
+	plain := strings.TrimPrefix(plainServer(t), "http://")
+	for name, c := range map[string]struct {
+		client External
+		away   bool
+	}{
+		"nothing there":           {External{Endpoints: []string{"127.0.0.1:1"}}, true},
+		"nothing there, TLS":      {External{Endpoints: []string{"127.0.0.1:1"}, TLS: &tls.Config{}}, true},
+		"nothing there, a user":   {External{Endpoints: []string{"127.0.0.1:1"}, Username: "u", Password: "p"}, true},
+		"no endpoint":             {External{}, false},
+		"no TLS":                  {External{Endpoints: []string{at}}, false},
+		"no TLS, a user":          {External{Endpoints: []string{at}, Username: "u", Password: "p"}, false},
+		"an unknown authority":    {External{Endpoints: []string{encrypted}, TLS: &tls.Config{}}, false},
+		"TLS with a plain server": {External{Endpoints: []string{plain}, TLS: &tls.Config{}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := c.client.Open(t.Context())
+			if err == nil || errors.Is(err, ErrAway) != c.away || errors.Is(err, ErrRefused) {
+				t.Errorf("got %v, away: %t", err, errors.Is(err, ErrAway))
+			}
+		})
+	}
+}
+
+// TestAwayCodes: an etcd without a leader answers, and is away nevertheless.
+func TestAwayCodes(t *testing.T) {
+	t.Parallel()
+	for err, want := range map[error]bool{
+		rpctypes.ErrNoLeader: true, rpctypes.ErrTimeout: true, rpctypes.ErrPermissionDenied: false,
+		status.Error(codes.Unavailable, ""): true, status.Error(codes.Unimplemented, ""): false,
+		context.DeadlineExceeded: true, context.Canceled: false,
+	} {
+		if away(err) != want {
+			t.Errorf("%v is away: %t", err, !want)
+		}
 	}
 }
 

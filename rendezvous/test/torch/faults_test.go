@@ -301,9 +301,9 @@ var (
 type membership struct{ rank, size int }
 
 // compare fails the test where two memberships of one version of the rendezvous, or of one world of workers, differ in
-// its size, or have the same rank. It returns the number of versions. Torch takes an evicted node out of a round that is
-// complete, and whoever reads its state after that is told of fewer nodes
-// (_RendezvousStateHolder._sanitize in dynamic_rendezvous.py): no workers train in a world of that size.
+// its size, or have the same rank. It returns the number of versions. Torch takes an evicted node out of a round that
+// is complete, and whoever reads its state after that is told of fewer nodes
+// (_BackendRendezvousStateHolder._sanitize in dynamic_rendezvous.py): no workers train in a world of that size.
 func (c *chaos) compare() int {
 	c.t.Helper()
 	worlds := map[string]map[string]membership{}

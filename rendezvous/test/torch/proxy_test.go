@@ -115,7 +115,7 @@ func TestProxyOutOfReach(t *testing.T) {
 	}
 	for _, r := range runs {
 		r.await("an agent that came while the etcd was out of reach, with torch " + r.version.name)
-		r.restarted(0)
+		r.restarted(1) // of two agents one stops its workers first, and those of the other may fail before theirs do
 		r.finish()
 	}
 }

@@ -26,45 +26,37 @@ func (s Set) Touch(field string) bool {
 
 // Value is something that rules read of a job, and the fields that it is made of.
 type Value[T any] struct {
-	fields []string
+	fields string
 	of     func(*job.Job) T
 }
 
 // New makes a value of fields, which stand in one text, separated by spaces: metadata, or fields of spec.
-func New[T any](fields string, of func(*job.Job) T) Value[T] {
-	return Value[T]{strings.Fields(fields), of}
-}
+func New[T any](fields string, of func(*job.Job) T) *Value[T] { return &Value[T]{fields, of} }
 
 // OfSpec is New for what is made of the spec alone.
-func OfSpec[T any](fields string, of func(*job.Spec) T) Value[T] {
+func OfSpec[T any](fields string, of func(*job.Spec) T) *Value[T] {
 	return New(fields, func(j *job.Job) T { return of(&j.Spec) })
 }
 
 // And is true if all of some values are.
-func And(values ...Value[bool]) Value[bool] {
+func And(values ...*Value[bool]) *Value[bool] {
 	var fields []string
 	for _, v := range values {
-		fields = append(fields, v.fields...)
+		fields = append(fields, v.fields)
 	}
-	return Value[bool]{fields, func(j *job.Job) bool {
-		return !slices.ContainsFunc(values, func(v Value[bool]) bool { return !v.of(j) })
-	}}
+	return New(strings.Join(fields, " "), func(j *job.Job) bool {
+		return !slices.ContainsFunc(values, func(v *Value[bool]) bool { return !v.of(j) })
+	})
 }
 
 // Fields are those that the value is made of.
-func (v Value[T]) Fields() []string { return v.fields }
+func (v *Value[T]) Fields() []string { return strings.Fields(v.fields) }
 
 // Of is the value.
-func (v Value[T]) Of(j *job.Job) T { return v.of(j) }
+func (v *Value[T]) Of(j *job.Job) T { return v.of(j) }
 
-// Any is the value, for tests.
-func (v Value[T]) Any(j *job.Job) any { return v.of(j) }
-
-// Read is any Value.
-type Read interface {
-	Fields() []string
-	Any(*job.Job) any
-}
+// Read is a Value of any type.
+type Read interface{ Fields() []string }
 
 // Func is a function of values. Out is where it says what it finds.
 type Func[Out any] struct {
@@ -91,31 +83,41 @@ func Of0[Out any](f func(Out)) Func[Out] {
 	return Func[Out]{nil, func(out Out, _ *job.Job) { f(out) }}
 }
 
-// Of1 registers a function of one value; Of2 to Of5 are for more.
-func Of1[Out, A any](f func(Out, A), a Value[A]) Func[Out] {
+// Of1 registers a function of one value; Of2 to Of5 are for more. They are not inlined: there are hundreds of calls.
+//
+//go:noinline
+func Of1[Out, A any](f func(Out, A), a *Value[A]) Func[Out] {
 	return Func[Out]{[]Read{a}, func(out Out, j *job.Job) { f(out, a.of(j)) }}
 }
 
 // Of2 registers a function of two values.
-func Of2[Out, A, B any](f func(Out, A, B), a Value[A], b Value[B]) Func[Out] {
+//
+//go:noinline
+func Of2[Out, A, B any](f func(Out, A, B), a *Value[A], b *Value[B]) Func[Out] {
 	return Func[Out]{[]Read{a, b}, func(out Out, j *job.Job) { f(out, a.of(j), b.of(j)) }}
 }
 
 // Of3 registers a function of three values.
-func Of3[Out, A, B, C any](f func(Out, A, B, C), a Value[A], b Value[B], c Value[C]) Func[Out] {
+//
+//go:noinline
+func Of3[Out, A, B, C any](f func(Out, A, B, C), a *Value[A], b *Value[B], c *Value[C]) Func[Out] {
 	return Func[Out]{[]Read{a, b, c}, func(out Out, j *job.Job) { f(out, a.of(j), b.of(j), c.of(j)) }}
 }
 
 // Of4 registers a function of four values.
+//
+//go:noinline
 func Of4[Out, A, B, C, D any](
-	f func(Out, A, B, C, D), a Value[A], b Value[B], c Value[C], d Value[D],
+	f func(Out, A, B, C, D), a *Value[A], b *Value[B], c *Value[C], d *Value[D],
 ) Func[Out] {
 	return Func[Out]{[]Read{a, b, c, d}, func(out Out, j *job.Job) { f(out, a.of(j), b.of(j), c.of(j), d.of(j)) }}
 }
 
 // Of5 registers a function of five values.
+//
+//go:noinline
 func Of5[Out, A, B, C, D, E any](
-	f func(Out, A, B, C, D, E), a Value[A], b Value[B], c Value[C], d Value[D], e Value[E],
+	f func(Out, A, B, C, D, E), a *Value[A], b *Value[B], c *Value[C], d *Value[D], e *Value[E],
 ) Func[Out] {
 	return Func[Out]{[]Read{a, b, c, d, e}, func(out Out, j *job.Job) {
 		f(out, a.of(j), b.of(j), c.of(j), d.of(j), e.of(j))

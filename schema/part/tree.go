@@ -17,9 +17,13 @@ type Tree struct {
 // NewTree is the tree of a document in which some fields have mistakes.
 func NewTree(root *structural.Node, broken Set) *Tree { return &Tree{root: root, broken: broken} }
 
-// Missed says whether something was asked of a field with a mistake in it, so that what follows from the answer is
-// worth nothing.
-func (t *Tree) Missed() bool { return t.missed }
+// Missed says whether something was asked of a field with a mistake in it since it was last called, so that what
+// follows from the answer is worth nothing.
+func (t *Tree) Missed() bool {
+	missed := t.missed
+	t.missed = false
+	return missed
+}
 
 // IsSet says whether somebody wrote a field, such as spec.gang.name.
 func (t *Tree) IsSet(path string) bool { return t.known(path) && t.root.IsSet(path) }
@@ -80,8 +84,7 @@ func (t *Tree) known(path string) bool {
 	if strings.HasPrefix(path, "metadata") {
 		field = "metadata"
 	}
-	if t.broken.Touch(field) {
-		t.missed = true
-	}
-	return !t.missed
+	broken := t.broken.Touch(field)
+	t.missed = t.missed || broken
+	return !broken
 }

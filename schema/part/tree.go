@@ -28,8 +28,8 @@ func (t *Tree) Missed() bool {
 // IsSet says whether somebody wrote a field, such as spec.gang.name.
 func (t *Tree) IsSet(path string) bool { return t.known(path) && t.root.IsSet(path) }
 
-// IsValid says whether somebody wrote a field and its value has no mistake. Loading removes values with mistakes. So the
-// answer is no for such a field, and the result of the rule counts.
+// IsValid says whether somebody wrote a field and its value has no mistake. Loading removes values with mistakes. So
+// the answer is no for such a field, and the result of the rule counts.
 func (t *Tree) IsValid(path string) bool { return t.root.IsSet(path) }
 
 // Merged says whether an Environment gave a field and not the author.

@@ -122,8 +122,10 @@ var rankEnv = lazy.Regexp(`^(OMPI_COMM_WORLD_|PMI_|PMIX_RANK$|MPI_LOCAL)`)
 // launched says whether processes get a variable: those of an sshd of the image's own get none of its container. And
 // podTemplate refuses TEGEN_ in escape hatches of all frameworks.
 func launched(at, name string, imageSSH bool) bool {
-	return !(imageSSH && strings.HasPrefix(at, "spec.podTemplate.") ||
-		strings.HasPrefix(name, "TEGEN_") && !strings.HasPrefix(at, "spec.env["))
+	if strings.HasPrefix(name, "TEGEN_") {
+		return strings.HasPrefix(at, "spec.env[")
+	}
+	return !imageSSH || !strings.HasPrefix(at, "spec.podTemplate.")
 }
 
 // launcherVariables refuses variables that tegen or the launcher sets.

@@ -32,7 +32,7 @@ type Bundle struct {
 	Files   []File
 	Expects []string // Kind/name of what its objects name and others make
 
-	Left []generators.Concern // what the other generators would make of the job, where only some ran
+	Left []generators.Concern // what tegen's other generators would make of the job, where only some ran
 
 	ids  []string
 	made []madeServices
@@ -127,7 +127,7 @@ func bundle(j *job.Job, o Options) (Bundle, error) {
 	buffer := buffers.Get().(*[]byte)
 	defer buffers.Put(buffer)
 	concerns := generators.Generate(j)
-	more, err := added(j, o.Generators.More(), concerns)
+	more, err := added(j, o.Generators.More(), concerns, o.Only)
 	if err != nil {
 		return b, err
 	}

@@ -25,10 +25,13 @@ func Internal(recovered any) string {
 // Panic describes a panic in code that is not tegen's, with the place that caused it: in the program's own module, if
 // that called the code that panicked. Call it like Internal.
 func Panic(recovered any) string {
-	info, _ := debug.ReadBuildInfo()
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		info = &debug.BuildInfo{}
+	}
 	return "panic: " + described(recovered, func(function string) bool {
-		return strings.HasPrefix(function, "main.") || info != nil && info.Main.Path != "" &&
-			strings.HasPrefix(function, info.Main.Path)
+		rest, ok := strings.CutPrefix(function, info.Main.Path)
+		return strings.HasPrefix(function, "main.") || ok && strings.IndexAny(rest, "./") == 0
 	}, func(function string) bool { return !strings.HasPrefix(function, "runtime.") })
 }
 

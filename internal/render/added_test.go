@@ -14,8 +14,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 
 	"github.com/tegen-dev/tegen/generators"
+	"github.com/tegen-dev/tegen/internal/diff"
 	"github.com/tegen-dev/tegen/internal/policy"
 	"github.com/tegen-dev/tegen/schema/job"
 )
@@ -229,5 +231,47 @@ func TestAddedGroups(t *testing.T) {
 		return []runtime.Object{partial("serving.knative.dev/v1", "Service", name(j))}, nil
 	})); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAddedImage: an image of another tag changes no pod template of an added component, not even one with the labels
+// of VersionedMeta. A Job with the training image has a name with the hash of its template. An API server accepts both.
+func TestAddedImage(t *testing.T) {
+	o := adding(t, "more", func(j *job.Job) ([]runtime.Object, error) {
+		var made []runtime.Object
+		for _, image := range []string{"more:1", j.Spec.Image} {
+			var template corev1.PodTemplateSpec
+			template.Labels = generators.VersionedMeta(j, "", "more").Labels
+			template.Spec.Containers = []corev1.Container{{Name: "more", Image: image}}
+			name := j.Metadata.Name + "-" + generators.ContentHash(template)
+			made = append(made, &batchv1.Job{
+				ObjectMeta: generators.VersionedMeta(j, name, "more"), Spec: batchv1.JobSpec{Template: template},
+			})
+		}
+		return made, nil
+	})
+	o.Only = []string{"more"}
+	var states [2][]map[string]any
+	for i, image := range []string{"train:1", "train:2"} {
+		all := jobs(t, "")
+		all[0].Spec.Image = image
+		bundles, err := Jobs(all, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for text := range strings.SplitSeq(string(bundles[0].Files[0].YAML), "---\n") {
+			var object map[string]any
+			if err := yaml.Unmarshal([]byte(text), &object); err != nil {
+				t.Fatal(err)
+			}
+			states[i] = append(states[i], object)
+		}
+	}
+	r, err := diff.Compare(states[0], states[1], diff.Options{})
+	if err != nil || r.Counts[diff.Refused] != 0 || len(r.Counts) == 0 || r.Counts[diff.InPlace] != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if m := generators.VersionedMeta(jobs(t, "")[0], "a", job.RoleWorker); m.Labels["app.kubernetes.io/version"] != "1" {
+		t.Errorf("the labels of a worker are %v", m.Labels)
 	}
 }

@@ -20,8 +20,9 @@
 // tegen checks the objects together with its own: references, policies, and names that occur twice. An error, a panic
 // or an object without this metadata is an error of the job, with file, line and column, and nothing is written.
 //
-// The exported fields of job.Job and its parts, Generator and these four functions do not change within one minor
-// release of tegen. Everything else that packages of tegen export is for tegen itself.
+// These do not change within one minor release of tegen: the exported fields of job.Job and its parts, except
+// job.Job.Origin, the type Generator, these four functions and [ContentHash]. Everything else that packages of tegen
+// export is for tegen itself.
 package generators
 
 import (
@@ -49,8 +50,8 @@ type Generator struct {
 	Generate func(*job.Job) ([]runtime.Object, error)
 }
 
-// All lists tegen's own generators in the order of their output: what others refer to comes first.
-var All = []Generator{
+// builtin lists tegen's own generators in the order of their output: what others refer to comes first.
+var builtin = []Generator{
 	{"namespace", "Namespace, where the job asks for one", "createNamespace: true", own(namespace)},
 	{"identity", "ServiceAccount of the pods, with its cloud identity", "", own(identity)},
 	{
@@ -104,7 +105,7 @@ type Set struct{ more []Generator }
 // NewSet returns tegen's own generators and more. It refuses what is incomplete, and two generators with one name.
 func NewSet(more ...Generator) (Set, error) {
 	taken := map[string]bool{"kustomization": true} // a file of each job's folder
-	for _, g := range All {
+	for _, g := range builtin {
 		taken[g.Name] = true
 	}
 	for _, g := range more {
@@ -128,7 +129,7 @@ func NewSet(more ...Generator) (Set, error) {
 var generatorName = lazy.Regexp(`^[a-z][a-z0-9-]{0,38}[a-z0-9]$`)
 
 // All lists the generators in order.
-func (s Set) All() []Generator { return slices.Concat(All, s.more) }
+func (s Set) All() []Generator { return slices.Concat(builtin, s.more) }
 
 // More lists those that are not tegen's own.
 func (s Set) More() []Generator { return s.more }
@@ -161,7 +162,7 @@ type Concern struct {
 // generators to run, none means all.
 func Generate(j *job.Job, only ...string) []Concern {
 	var out []Concern
-	for _, g := range All {
+	for _, g := range builtin {
 		if len(only) > 0 && !slices.Contains(only, g.Name) {
 			continue
 		}

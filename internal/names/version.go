@@ -14,10 +14,20 @@ var BuildVersion = sync.OnceValue(func() string {
 	if !ok || info.Main.Version == "" {
 		return "(unknown)"
 	}
+	return versionOf(info)
+})
+
+func versionOf(info *debug.BuildInfo) string {
 	for _, m := range info.Deps {
 		if m.Path == module {
-			return m.Version + " (" + info.Main.Path + " " + info.Main.Version + ")"
+			version := m.Version
+			if m.Replace != nil && m.Replace.Version != "" {
+				version = m.Replace.Path + " " + m.Replace.Version
+			} else if m.Replace != nil { // by a directory, whose path differs between machines
+				version += ", replaced"
+			}
+			return version + " (" + info.Main.Path + " " + info.Main.Version + ")"
 		}
 	}
 	return info.Main.Version
-})
+}

@@ -9,13 +9,13 @@
 // it may read what no schema checks, such as an annotation of the job. Otherwise the same rules apply:
 //
 //   - It does not change the job, which has been merged with its Environment and has all defaults. Several goroutines
-//     call it at the same time, each with another job.
+//     call it at the same time, each with another job. It copies a slice or map of the job before it changes that.
 //   - It returns no objects for a job that does not concern it.
 //   - Its output depends on the job alone: not on a clock, files, a network or random numbers.
 //   - It makes the metadata of each object with [Meta], [ClusterMeta] or [VersionedMeta]. The labels assign the object
 //     to its job, and [Selector] selects pods by them. The name starts with that of the job.
-//   - Objects have types of k8s.io/api, or other types with apiVersion and kind. A custom resource can be a struct with
-//     json tags or an *unstructured.Unstructured.
+//   - Objects have apiVersion and kind, except types of core/v1, apps/v1, batch/v1, networking/v1, policy/v1, rbac/v1
+//     and storage/v1 of k8s.io/api. A custom resource can be a struct with json tags or an *unstructured.Unstructured.
 //
 // tegen checks the objects together with its own: references, policies, and names that occur twice. An error, a panic
 // or an object without this metadata is an error of the job, with file, line and column, and nothing is written.

@@ -2,6 +2,7 @@ package names
 
 import (
 	"runtime/debug"
+	"strings"
 	"sync"
 )
 
@@ -21,9 +22,9 @@ func versionOf(info *debug.BuildInfo) string {
 	for _, m := range info.Deps {
 		if m.Path == module {
 			version := m.Version
-			if m.Replace != nil && m.Replace.Version != "" {
-				version = m.Replace.Path + " " + m.Replace.Version
-			} else if m.Replace != nil { // by a directory, whose path differs between machines
+			if r := m.Replace; r != nil && strings.HasPrefix(r.Version, "v") {
+				version = r.Path + " " + r.Version
+			} else if r != nil { // by a directory, whose path differs between machines
 				version += ", replaced"
 			}
 			return version + " (" + info.Main.Path + " " + info.Main.Version + ")"

@@ -11,7 +11,7 @@ func TestVersionOf(t *testing.T) {
 	for want, replaced := range map[string]*debug.Module{
 		"v1.0.0 (example.com/alerts v2.0.0)":                  nil,
 		"example.com/fork v1.0.1 (example.com/alerts v2.0.0)": {Path: "example.com/fork", Version: "v1.0.1"},
-		"v1.0.0, replaced (example.com/alerts v2.0.0)":        {Path: "../tegen"},
+		"v1.0.0, replaced (example.com/alerts v2.0.0)":        {Path: "../tegen", Version: "(devel)"},
 	} {
 		deps := []*debug.Module{{Path: module, Version: "v1.0.0", Replace: replaced}}
 		if got := versionOf(&debug.BuildInfo{Main: main, Deps: deps}); got != want {

@@ -72,8 +72,7 @@ func added(j *job.Job, more []generators.Generator, own []generators.Concern, on
 	return concerns, located(list, j.Position())
 }
 
-// stateOf is everything that objects and checks depend on. tegen's own objects share slices, maps and pointers with the
-// job, and are encoded after all generators have run.
+// stateOf is everything that objects and checks depend on.
 func stateOf(j *job.Job) string {
 	o := &j.Origin
 	text, err := json.Marshal([]any{j, o.Input, o.Machine, o.Levels})
@@ -92,11 +91,11 @@ func (a *admission) run(g generators.Generator) (objects []k8sruntime.Object, fa
 			}
 		}()
 		made, err := g.Generate(a.j)
+		if err != nil {
+			made = nil
+		}
 		wrong := separate(err)
 		for i, obj := range made {
-			if err != nil {
-				break
-			}
 			if err := a.admit(obj); err != nil {
 				wrong = append(wrong, fmt.Sprintf("object %d: %v", i+1, err))
 			}

@@ -271,7 +271,8 @@ func TestAddedImage(t *testing.T) {
 	if err != nil || r.Counts[diff.Refused] != 0 || len(r.Counts) == 0 || r.Counts[diff.InPlace] != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if m := generators.VersionedMeta(jobs(t, "")[0], "a", job.RoleWorker); m.Labels["app.kubernetes.io/version"] != "1" {
-		t.Errorf("the labels of a worker are %v", m.Labels)
+	labels := generators.VersionedMeta(jobs(t, "")[0], "a", job.RoleWorker).Labels
+	if labels["app.kubernetes.io/version"] != "1" {
+		t.Errorf("the labels of a worker are %v", labels)
 	}
 }

@@ -107,7 +107,7 @@ verify: ## Check formatting, modules and the schema, and every case with kubecon
 	@echo "verifying: the first run downloads and compiles the tools, which takes minutes and says nothing"
 	$(call each,go mod tidy -diff && go mod verify)
 	linter=$$(go tool -n -modfile=tools.mod golangci-lint) || exit 1; $(call each,$$linter fmt --diff)
-	$(TOOLS) cue vet ./schema
+	$(TOOLS) cue fmt --check ./schema && $(TOOLS) cue vet ./schema
 	TEGEN_CONFORMANCE=1 go test -vet=off -count=1 ./test/conformance
 
 .PHONY: lint
@@ -197,9 +197,10 @@ push-release: ## Push the images of dist/release to REGISTRY, which it was made 
 		$(if $(PLAIN_HTTP),-plain-http) push
 
 # tegen for a page, small enough to wait for, and the page around it. The Go toolchain has the other half of the bridge.
+# Without inlining the program is a sixth smaller, and no slower in a browser.
 .PHONY: playground
 playground: site/node_modules/.package-lock.json ## Build the playground into site/public/playground
-	GOOS=js GOARCH=wasm go build -trimpath -ldflags='-s -w' -o bin/playground.wasm ./cmd/playground
+	GOOS=js GOARCH=wasm go build -trimpath -gcflags=all=-l -ldflags='-s -w' -o bin/playground.wasm ./cmd/playground
 	GO_WASM_EXEC="$$(go env GOROOT)/lib/wasm/wasm_exec.js" TEGEN_WASM="$(CURDIR)/bin/playground.wasm" \
 		npm --prefix site run playground
 

@@ -63,10 +63,10 @@ func computes(spec *structural.Node) map[string]*structural.Node {
 	return all
 }
 
-// besides sets an amount to none where only its request or its limit is said: the other's default is nobody's wish. A
-// request alone then has no limit, and a limit alone is what Kubernetes takes for the request. A side that is none
+// noneBeside sets an amount to none where only its request or its limit is said: the other's default is nobody's wish.
+// A request alone then has no limit, and a limit alone is what Kubernetes takes for the request. A side that is none
 // leaves the default to the other one.
-func besides(spec *structural.Node) {
+func noneBeside(spec *structural.Node) {
 	all := slices.Collect(maps.Values(computes(spec)))
 	if list := spec.Field("sidecars"); list != nil {
 		for _, item := range list.Items {

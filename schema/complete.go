@@ -20,7 +20,7 @@ import (
 // completion is a default that depends on other fields.
 type completion struct {
 	field string // that it is the default of
-	of    string // the fields that it is made of, so that a mistake in one of them is a mistake in it too
+	of    string // the fields that it is made of: a mistake in one of them counts as a mistake in the default
 	fill  func(*completing)
 }
 
@@ -31,18 +31,22 @@ type completing struct {
 	env  *environment.Environment
 }
 
-func (c *completing) unsaid(field string) bool { return !c.root.IsSet("spec." + field) }
+// absent says whether nobody wrote a field.
+func (c *completing) absent(field string) bool { return !c.root.IsSet("spec." + field) }
 
-// completions are all defaults that depend on other fields, in the order in which they are filled in: once, after
-// defaults.cue and the Environment have had their say. A row reads what the rows above it have filled in.
+// completions are the defaults that depend on other fields, in the order in which they are filled in: once, after
+// defaults.cue and the Environment. A row can read what the rows above it fill in. Rows without a function are filled
+// in by the row above, or by Environment.Furnish, which merges the share of a machine as an Environment's own values
+// are merged. Two things happen before, on the tree, because CUE would fill in a default otherwise: Furnish, and
+// noneBeside, which sets an amount to none if only its request or its limit is written.
 var completions = []completion{
-	{"images.rendezvous", "", (*completing).rendezvousImage},
+	{"images.rendezvous", "rendezvous.store rendezvous.proxy", (*completing).rendezvousImage},
 	{"groups", "", func(c *completing) { c.Spec.FillGroups() }},
 	{"storage", "", (*completing).sources},
 	{"network.fabric", "resources.machine resources.gpu workers.max", (*completing).machine},
-	{"resources.devices", "resources.machine resources.gpu network.fabric workers.max", nil}, // with the row above
+	{"resources.devices", "resources.machine resources.gpu network.fabric workers.max", nil},
 	{"resources.gpuResource", "resources.machine", nil},
-	{"resources.cpu", "resources.machine resources.gpu", nil}, // these three by Furnish
+	{"resources.cpu", "resources.machine resources.gpu", nil},
 	{"resources.memory", "resources.machine resources.gpu", nil},
 	{"workers.processes", "resources.gpu framework workers.master launcher", (*completing).processes},
 	{
@@ -59,11 +63,11 @@ var completions = []completion{
 	{"failure.restarts", "failure.restartAll", (*completing).restarts},
 	{"failure.ignoreDisruptions", "failure.inPlace", (*completing).disruptions},
 	{"security.runAsGroup", "security.runAsUser", (*completing).groupsOfUser},
-	{"security.fsGroup", "security.runAsUser", nil}, // with the row above
-	{"hashedNames", "gitops", (*completing).hashes},
+	{"security.fsGroup", "security.runAsUser", nil},
+	{"hashedNames", "gitops framework target", (*completing).hashes},
 	{"resources.shm", "", (*completing).shm},
 	{"gang.topology.slice", "", func(c *completing) { c.Spec.SliceTopology() }},
-	{"gracePeriod", "", func(c *completing) { c.Spec.GraceToSave(c.root) }},
+	{"gracePeriod", "checkpoint", func(c *completing) { c.Spec.GraceToSave(c.root) }},
 	{"placement.nodeSelector", "", func(c *completing) { c.Spec.Placement.OnSpot() }},
 	{"storage.efs.provision", "", func(c *completing) { makeAccessPoints(c.Job) }},
 }
@@ -187,13 +191,13 @@ func (c *completing) proxies() {
 // restarts has the first failed pod start all anew, where nobody says how many may be replaced alone before.
 func (c *completing) restarts() {
 	f := &c.Spec.Failure
-	if f.RestartAll != nil && f.RestartsPerWorker == nil && c.unsaid("failure.restarts") {
+	if f.RestartAll != nil && f.RestartsPerWorker == nil && c.absent("failure.restarts") {
 		f.Restarts = job.Restarts{}
 	}
 }
 
 func (c *completing) disruptions() {
-	if f := &c.Spec.Failure; f.InPlace && c.unsaid("failure.ignoreDisruptions") {
+	if f := &c.Spec.Failure; f.InPlace && c.absent("failure.ignoreDisruptions") {
 		f.IgnoreDisruptions = false
 	}
 }
@@ -204,10 +208,10 @@ func (c *completing) groupsOfUser() {
 	if s.RunAsUser.Number != nil {
 		return
 	}
-	if c.unsaid("security.runAsGroup") {
+	if c.absent("security.runAsGroup") {
 		s.RunAsGroup = job.ID{}
 	}
-	if c.unsaid("security.fsGroup") {
+	if c.absent("security.fsGroup") {
 		s.FSGroup = job.ID{}
 	}
 }
@@ -215,7 +219,7 @@ func (c *completing) groupsOfUser() {
 // hashes: a reconciler tries for ever to apply a change that no API server accepts, so that in its bundles a changed
 // template is a new object, wherever the target can do it and the names have room for the hash.
 func (c *completing) hashes() {
-	if t := target.For(&c.Spec); c.unsaid("hashedNames") {
+	if t := target.For(&c.Spec); c.absent("hashedNames") {
 		c.Spec.HashedNames = c.Spec.GitOps && t != nil && t.Carries("hashedNames") && c.HashFits()
 	}
 }

@@ -17,17 +17,22 @@ import (
 // fixture, a copy with these fields alone has the same values.
 func TestReads(t *testing.T) {
 	compared := 0
-	for _, file := range fixtures(t, "valid") {
+	for _, file := range append(fixtures(t, "valid"), fixtures(t, "invalid")...) {
 		for _, c := range casesIn(t, file) {
 			var env *environment.Environment
 			if c.env != nil {
 				env, _ = loadEnvironment(c.env.Clone(), nil)
 			}
 			l := loadJob(c.doc.Clone(), env, nil, &loading{})
+			if l.Job == nil {
+				continue
+			}
 			for _, r := range rule.Rules {
 				for _, read := range r.Reads {
 					compared++
-					got, want := read.Any(only(t, l.Job, read.Fields())), read.Any(l.Job)
+					of := reflect.ValueOf(read).MethodByName("Of")
+					ask := func(j *job.Job) any { return of.Call([]reflect.Value{reflect.ValueOf(j)})[0].Interface() }
+					got, want := ask(only(t, l.Job, read.Fields())), ask(l.Job)
 					if !reflect.DeepEqual(got, want) {
 						t.Errorf("%s: of %q alone a value is %+v, not %+v", file, read.Fields(), got, want)
 					}
@@ -106,6 +111,32 @@ func TestBroken(t *testing.T) {
 			"a field that only the tree is asked for",
 			"workers: {replicas: 2}\nfailure: {restarts: many, restartsPerWorker: 1}",
 			[]string{"spec.failure.restarts"},
+		},
+		{
+			"variables and escape hatches beside a broken group",
+			"workers: {replicas: 2}\nframework: jax\nenv: [{name: JAX_PROCESS_ID, value: x}]\n" +
+				"podTemplate: {spec: {containers: [{name: worker, env: [{name: JAX_PROCESS_ID, value: x}]}]}}\n" +
+				"groups: [{replicas: many}]",
+			[]string{
+				"spec.env[0].name", "spec.groups[0].name", "spec.groups[0].replicas",
+				"spec.podTemplate.spec.containers[0].env[0].name",
+			},
+		},
+		{
+			"settings of roles beside what another role follows from",
+			"workers: {replicas: 2}\nroles: {server: {image: 'x:1'}, launcher: {image: 'x:1'}}\n" +
+				"rendezvous: {etcd: {replicas: two}}",
+			[]string{"spec.rendezvous.etcd.replicas", "spec.roles.launcher", "spec.roles.server"},
+		},
+		{
+			"the name of a resource that a message has",
+			"workers: {replicas: 2}\nresources: {gpu: 4, gpuResource: 'bad name!'}",
+			[]string{"spec.resources.gpu", "spec.resources.gpuResource"},
+		},
+		{
+			"fields of a list, of which one is broken",
+			"workers: {replicas: 2}\nframework: mxnet\nmxnet: {mode: dist}\nfailure: {restarts: many, inPlace: true}",
+			[]string{"spec.failure.inPlace", "spec.failure.restarts"},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -230,14 +230,14 @@ func loadJob(root *structural.Node, env *environment.Environment, unread Errors,
 	var machine *job.Machine
 	var again Errors
 	if spec := root.Field("spec"); spec != nil && spec.Kind == yamldoc.Map {
-		besides(spec)
+		noneBeside(spec)
 		if env != nil {
 			again = env.Conflicts(root)
 		}
 		machine = env.Furnish(spec)
 		if env != nil { // before the check: it may give what is required
 			env.MergeInto(root, s)
-			besides(spec) // with an environment's own words
+			noneBeside(spec) // with an environment's own words
 		}
 	}
 	c.Check(root, s, nil, root.At)

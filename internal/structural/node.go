@@ -240,15 +240,31 @@ func (n *Node) find(dotted string) Position {
 
 // findKey is find, but returns the position of the last part's key.
 func (n *Node) findKey(mapping, key string) Position {
-	for _, name := range strings.Split(mapping, ".") {
-		if n = n.Field(name); n == nil {
-			return Position{}
-		}
+	if n = n.Lookup(mapping); n == nil {
+		return Position{}
 	}
 	if e := n.Entry(key); e != nil {
 		return e.At
 	}
 	return n.At
+}
+
+// Lookup returns the value at a path such as spec.groups[0].env, nil where there is none.
+func (n *Node) Lookup(path string) *Node {
+	for step := range strings.SplitSeq(path, ".") {
+		name, index, item := strings.Cut(step, "[")
+		if n = n.Below(name); n == nil {
+			return nil
+		}
+		if item {
+			i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
+			if err != nil || i >= len(n.Items) {
+				return nil
+			}
+			n = n.Items[i]
+		}
+	}
+	return n
 }
 
 // Entry returns a field with its position, nil where there is none.

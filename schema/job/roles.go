@@ -84,6 +84,7 @@ func (s *Spec) Role(name string) Role {
 type roleRow struct {
 	Name      string
 	ComesWith string             // what gives a job the role
+	Fields    string             // of the spec that has reads
 	has       func(s *Spec) bool // whether a job has it
 	trains    bool               // its pods run what the author wrote
 	Capped    bool               // an environment's caps lower its resources
@@ -95,31 +96,39 @@ type roleRow struct {
 // RoleTable has them in the order of job.cue.
 var RoleTable = []roleRow{
 	{
-		RoleServer, "mxnet.mode dist or bytescheduler.mode byteps", (*Spec).ParameterServers, true, true,
+		RoleServer, "mxnet.mode dist or bytescheduler.mode byteps",
+		"framework mxnet.mode bytescheduler.mode", (*Spec).ParameterServers, true, true,
 		"spec.roles.server.image", nil, func(r *Roles) *Role { return &r.Server },
 	},
 	{
-		RoleScheduler, "mxnet.mode dist or bytescheduler.mode byteps", (*Spec).ParameterServers, true, true,
+		RoleScheduler, "mxnet.mode dist or bytescheduler.mode byteps",
+		"framework mxnet.mode bytescheduler.mode", (*Spec).ParameterServers, true, true,
 		"spec.roles.scheduler.image", nil, func(r *Roles) *Role { return &r.Scheduler },
 	},
 	{ // on other targets the first worker launches
-		RoleLauncher, "target mpijob", func(s *Spec) bool { return s.Target == TargetMPIJob }, true, false,
+		RoleLauncher, "target mpijob", "target", func(s *Spec) bool { return s.Target == TargetMPIJob }, true, false,
 		"spec.roles.launcher.image", nil, func(r *Roles) *Role { return &r.Launcher },
 	},
 	{
-		RoleEtcd, "rendezvous.store etcd", func(s *Spec) bool { return s.Rendezvous.Store == StoreEtcd }, false, false,
+		RoleEtcd, "rendezvous.store etcd", "rendezvous.store",
+		func(s *Spec) bool { return s.Rendezvous.Store == StoreEtcd }, false, false,
 		"spec.images.etcd or etcdV2", func(r *Roles) *RolePods { return &r.Etcd }, nil,
 	},
 	{
-		RoleCompanion, "rendezvous.store companion", func(s *Spec) bool { return s.Rendezvous.Store == StoreCompanion },
-		false, false,
+		RoleCompanion, "rendezvous.store companion", "rendezvous.store",
+		func(s *Spec) bool { return s.Rendezvous.Store == StoreCompanion }, false, false,
 		"spec.images.rendezvous", func(r *Roles) *RolePods { return &r.Companion }, nil,
 	},
 	{
-		RoleHelper, "a dataset, or with keys that are made in the cluster", (*Spec).prepares, false, false,
+		RoleHelper, "a dataset, or with keys that are made in the cluster",
+		"framework target bytescheduler.mode mpi.launch ssh.server ssh.secret workers.max rendezvous.backend " +
+			"rendezvous.store rendezvous.proxy rendezvous.etcd storage", (*Spec).prepares, false, false,
 		"spec.images", func(r *Roles) *RolePods { return &r.Helper }, nil,
 	},
 }
+
+// In says whether a job has the role.
+func (row *roleRow) In(s *Spec) bool { return row.has(s) }
 
 // Settings are what is said of a role.
 func (row *roleRow) Settings(r *Roles) *RolePods {

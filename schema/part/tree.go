@@ -1,7 +1,7 @@
 package part
 
 import (
-	"strconv"
+	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/structural"
@@ -17,16 +17,20 @@ type Tree struct {
 // NewTree is the tree of a document in which some fields have mistakes.
 func NewTree(root *structural.Node, broken Set) *Tree { return &Tree{root: root, broken: broken} }
 
-// Missed says whether something was asked of a field with a mistake in it, so that what follows from the answer is
-// worth nothing.
-func (t *Tree) Missed() bool { return t.missed }
+// Missed says whether something was asked of a field with a mistake in it since it was last called, so that what
+// follows from the answer is worth nothing.
+func (t *Tree) Missed() bool {
+	missed := t.missed
+	t.missed = false
+	return missed
+}
 
 // IsSet says whether somebody wrote a field, such as spec.gang.name.
 func (t *Tree) IsSet(path string) bool { return t.known(path) && t.root.IsSet(path) }
 
-// Stands says whether somebody wrote a field and its value has no mistake. Loading removes values with mistakes, so the
-// answer is no for such a field, and the rule is asked all the same.
-func (t *Tree) Stands(path string) bool { return t.root.IsSet(path) }
+// IsValid says whether somebody wrote a field and its value has no mistake. Loading removes values with mistakes. So the
+// answer is no for such a field, and the result of the rule counts.
+func (t *Tree) IsValid(path string) bool { return t.root.IsSet(path) }
 
 // Merged says whether an Environment gave a field and not the author.
 func (t *Tree) Merged(path string) bool {
@@ -39,22 +43,11 @@ func (t *Tree) Node(path string) *structural.Node {
 	if !t.known(path) {
 		return nil
 	}
-	n := t.root
-	for step := range strings.SplitSeq(path, ".") {
-		name, index, item := strings.Cut(step, "[")
-		if n = n.Below(name); n == nil {
-			return nil
-		}
-		if item {
-			i, err := strconv.Atoi(strings.TrimSuffix(index, "]"))
-			if err != nil || i >= len(n.Items) {
-				return nil
-			}
-			n = n.Items[i]
-		}
-	}
-	return n
+	return t.root.Lookup(path)
 }
+
+// Knows says whether no field that a value is made of has a mistake.
+func (t *Tree) Knows(v Read) bool { return !slices.ContainsFunc(v.Fields(), t.broken.Touch) }
 
 // Size is about how many bytes the whole document takes in an object.
 func (t *Tree) Size() int { return sizeOf(t.root) }
@@ -80,8 +73,7 @@ func (t *Tree) known(path string) bool {
 	if strings.HasPrefix(path, "metadata") {
 		field = "metadata"
 	}
-	if t.broken.Touch(field) {
-		t.missed = true
-	}
-	return !t.missed
+	broken := t.broken.Touch(field)
+	t.missed = t.missed || broken
+	return !broken
 }

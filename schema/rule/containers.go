@@ -19,23 +19,33 @@ import (
 	"github.com/tegen-dev/tegen/schema/target"
 )
 
-var containerRules = []Rule{
-	part.Of3(containerNames, part.Target, patches, takenNames),
-	part.Of3(podTemplates, part.Target, part.Sidecars, patches),
-	part.Of3(podFields, part.Framework, part.Target, patches),
-	part.Of3(absentRoles, target.Row, presentRoles, othersWords),
+var containerRules = slices.Concat(absentRoles(), each(patchLists, func(patches *part.Value[[]patch]) Rule {
+	return part.Of3(containerNames, part.Target, patches, takenNames)
+}), each(patchLists, func(patches *part.Value[[]patch]) Rule {
+	return part.Of3(podTemplates, part.Target, part.Sidecars, patches)
+}), each(patchLists, func(patches *part.Value[[]patch]) Rule {
+	return part.Of3(podFields, part.Framework, part.Target, patches)
+}), each(patchLists, func(patches *part.Value[[]patch]) Rule {
+	return part.Of3(podHooks, part.GitOps, part.Target, patches)
+}), each(patchLists, func(patches *part.Value[[]patch]) Rule {
+	return part.Of2(gangPods, part.Gang, patches)
+}), each(patchLists, func(patches *part.Value[[]patch]) Rule {
+	return part.Of2(patchedGang, part.Gang, patches)
+}), each(patchLists, func(patches *part.Value[[]patch]) Rule {
+	return part.Of2(topologyKeys, part.Gang, patches)
+}), []Rule{
 	part.Of1(tolerationFields, tolerations),
 	part.Of2(environmentSources, part.EnvFrom, part.Unlaunched),
 	part.Of3(sidecarNames, part.Sidecars, part.Container, workerPatch),
 	part.Of3(sidecarMounts, part.Sidecars, part.Storage, hasTmp),
 	part.Of1(sidecarEnvironment, part.Sidecars),
 	part.Of3(workerPorts, part.Sidecars, part.Metrics, ownPorts),
-}
+})
 
-// takenNames are the names that containers have already, by role.
-var takenNames = part.OfSpec("framework target groups", func(s *job.Spec) map[string][]string {
+// takenNames are the names that containers of the workers and of roles have already; a group's has the group's name.
+var takenNames = part.OfSpec("framework target", func(s *job.Spec) map[string][]string {
 	taken := map[string][]string{}
-	for _, role := range append(s.OtherRoles(), job.RoleWorker) {
+	for _, role := range append(slices.Clone(job.RoleNames), job.RoleWorker) {
 		taken[role] = s.TakenNames(role)
 	}
 	return taken
@@ -45,6 +55,9 @@ var takenNames = part.OfSpec("framework target groups", func(s *job.Spec) map[st
 func containerNames(p *Problems, target string, patches []patch, takenNames map[string][]string) {
 	for _, patch := range patches {
 		role, taken := patch.role, takenNames[patch.role]
+		if taken == nil {
+			taken = []string{role}
+		}
 		fail := func(list string, i int, name, remedy string) {
 			why := "is the name of the " + role + "'s own container"
 			switch {
@@ -109,58 +122,73 @@ type patch struct {
 	podPatch
 }
 
-// patches are the escape hatches of the workers and of all other roles that have one.
-var patches = part.OfSpec("podTemplate roles groups", func(s *job.Spec) (all []patch) {
-	if !s.Patched() {
-		return nil
+// patchLists are the escape hatches: those of the workers, of roles and of groups.
+var patchLists = []*part.Value[[]patch]{
+	part.OfSpec("podTemplate", func(s *job.Spec) []patch {
+		return appendPatch(nil, job.RoleWorker, "spec", "spec.image", s.PodTemplate)
+	}),
+	part.OfSpec("roles", func(s *job.Spec) (all []patch) {
+		for i, row := range job.RoleTable {
+			pods := job.RoleTable[i].Settings(&s.Roles)
+			all = appendPatch(all, row.Name, "spec.roles."+row.Name, row.Image, pods.PodTemplate)
+		}
+		return all
+	}),
+	part.OfSpec("groups", func(s *job.Spec) (all []patch) {
+		for i, g := range s.Groups {
+			at := fmt.Sprintf("spec.groups[%d]", i)
+			all = appendPatch(all, g.Name, at, at+".image", g.PodTemplate)
+		}
+		return all
+	}),
+}
+
+func appendPatch(all []patch, role, at, image string, raw json.RawMessage) []patch {
+	if raw == nil {
+		return all
 	}
-	for _, name := range append([]string{job.RoleWorker}, s.OtherRoles()...) {
-		raw, place := s.Role(name).PodTemplate, s.PlaceOf(name)
-		if name == job.RoleWorker {
-			place = "spec"
-		}
-		image := place + ".image"
-		if i := slices.Index(job.RoleNames, name); i >= 0 {
-			image = job.RoleTable[i].Image
-		}
-		if raw != nil {
-			all = append(all, patch{name, place + ".podTemplate", image, raw, podPatchOf(raw)})
-		}
+	return append(all, patch{role, at + ".podTemplate", image, raw, podPatchOf(raw)})
+}
+
+// each makes a rule for each of some values, so that a mistake in the fields of one hides nothing of the others.
+func each[T any](values []*part.Value[T], rule func(*part.Value[T]) Rule) (all []Rule) {
+	for _, v := range values {
+		all = append(all, rule(v))
 	}
 	return all
-})
+}
 
 // workerPatch is the escape hatch of the workers.
 var workerPatch = part.OfSpec("podTemplate", func(s *job.Spec) podPatch { return podPatchOf(s.PodTemplate) })
 
-// patchedEnv are the names of the variables that the escape hatches give training pods, by their paths.
-var patchedEnv = part.New("podTemplate roles groups", func(j *job.Job) map[string]string {
-	all := map[string]string{}
-	for _, p := range patches.Of(j) {
-		for i, c := range p.Spec.Containers {
-			if c.Name != p.role || !job.Trains(p.role) {
-				continue // a container of the author's, or no training pod
+// patchedEnv are the names of the variables that the escape hatches give training pods, by the paths of the names.
+var patchedEnv = func() (all []*part.Value[map[string]string]) {
+	for _, list := range patchLists {
+		all = append(all, part.New(strings.Join(list.Fields(), " "), func(j *job.Job) map[string]string {
+			names := map[string]string{}
+			for _, p := range list.Of(j) {
+				for i, c := range p.Spec.Containers {
+					for k, e := range c.Env {
+						if c.Name == p.role && job.Trains(p.role) { // no container of the author's
+							names[fmt.Sprintf("%s.spec.containers[%d].env[%d].name", p.at, i, k)] = e.Name
+						}
+					}
+				}
 			}
-			for k, e := range c.Env {
-				all[fmt.Sprintf("%s.spec.containers[%d].env[%d]", p.at, i, k)] = e.Name
-			}
-		}
+			return names
+		}))
 	}
 	return all
-})
+}()
 
-// variables are the names of those that the author gives training pods, in env and in escape hatches, by the paths of
-// the names.
-var variables = part.New("env podTemplate roles groups", func(j *job.Job) map[string]string {
-	all := map[string]string{}
-	for i, e := range j.Spec.Env {
-		all[fmt.Sprintf("spec.env[%d].name", i)] = e.Name
+// variables are the names of those that the author gives training pods, in env and in escape hatches.
+var variables = append(patchedEnv, part.OfSpec("env", func(s *job.Spec) map[string]string {
+	names := map[string]string{}
+	for i, e := range s.Env {
+		names[fmt.Sprintf("spec.env[%d].name", i)] = e.Name
 	}
-	for at, name := range patchedEnv.Of(j) {
-		all[at+".name"] = name
-	}
-	return all
-})
+	return names
+}))
 
 // podTemplates asks the one package that knows pod templates what in the escape hatches is none of theirs.
 func podTemplates(p *Problems, target string, all []job.Sidecar, patches []patch) {
@@ -262,27 +290,29 @@ func lostFields(patch patch, release target.PodRelease) (paths []string) {
 	return paths
 }
 
-// What the job has beside its workers, by the fields that give it these roles.
-const rolesFrom = "framework target mxnet.mode bytescheduler.mode mpi.launch rendezvous.store rendezvous.backend " +
-	"rendezvous.proxy rendezvous.etcd storage ssh.server ssh.secret workers.max groups"
+// others are the words for the roles that a job has beside its workers.
+var others = part.OfSpec("framework target mxnet.mode bytescheduler.mode mpi.launch rendezvous.store "+
+	"rendezvous.backend rendezvous.proxy rendezvous.etcd storage ssh.server ssh.secret workers.max groups",
+	(*job.Spec).OthersWords)
 
-var (
-	presentRoles = part.OfSpec(rolesFrom, func(s *job.Spec) (present []string) {
-		return slices.DeleteFunc(slices.Clone(job.RoleNames), func(name string) bool { return !s.Has(name) })
-	})
-	othersWords = part.OfSpec(rolesFrom, (*job.Spec).OthersWords)
-)
-
-// absentRoles refuses settings of pods that the job does not have. Those of an environment are for the jobs that have
-// them.
-func absentRoles(p *Problems, row *target.Target, present []string, others string) {
+// absentRoles refuse settings of pods that the job does not have, a rule a role. Those of an environment are for the
+// jobs that have them.
+func absentRoles() (all []Rule) {
 	for _, role := range job.RoleTable {
 		at := "spec.roles." + role.Name
-		if p.IsSet(at) && !p.Merged(at) && !slices.Contains(present, role.Name) && row != nil &&
-			row.Carries("roles."+role.Name) {
-			p.fail(at, "requires", "this job has no %s, which comes with %s; %s", role.Name, role.ComesWith, others)
-		}
+		present := part.OfSpec(role.Fields, role.In)
+		all = append(all, part.Of3(func(p *Problems, row *target.Target, present bool, words string) {
+			if !p.IsSet(at) || p.Merged(at) || present || row == nil || !row.Carries("roles."+role.Name) {
+				return
+			}
+			text := fmt.Sprintf("this job has no %s, which comes with %s", role.Name, role.ComesWith)
+			if p.Knows(others) {
+				text += "; " + words
+			}
+			p.fail(at, "requires", "%s", text)
+		}, target.Row, present, others.Optional()))
 	}
+	return all
 }
 
 // tolerations are those of the workers and of each role that has some, by their paths.

@@ -20,7 +20,6 @@ var controllersRules = []Rule{
 	part.Of3(dlroverWorkers, dlrover, part.DLRover, part.Counts),
 	part.Of3(dlroverMetadata, dlrover, part.Metadata, part.WorkloadAnnotations),
 	part.Of3(dlroverAmounts, dlrover, workerCPU, workerMemory),
-	part.Of2(dlroverEnvironment, dlrover, variables),
 	part.Of2(dlroverPods, dlrover, workerPatch),
 	part.Of3(dlroverPriority, dlrover, part.PriorityClass, workerPatch),
 	part.Of1(dlroverProgram, dlroverLaunch),

@@ -15,7 +15,7 @@ var failureRules = []Rule{
 	part.Of2(failureByRule, part.Failure, part.WorkersAndGroups),
 	part.Of2(allInPlace, part.Failure, part.Groups),
 	part.Of1(recreatedVolumes, part.Metadata),
-	part.Of4(workloadHooks, part.GitOps, part.Target, part.WorkloadAnnotations, patches),
+	part.Of2(workloadHooks, part.GitOps, part.WorkloadAnnotations),
 }
 
 // groupFailures are what a failed pod of each group means.
@@ -113,28 +113,27 @@ func recreatedVolumes(p *Problems, m *job.Metadata) {
 	}
 }
 
-// workloadHooks refuses annotations that make hooks of the training pods, if a reconciler applies them.
-func workloadHooks(p *Problems, gitops bool, target string, annotations map[string]string, patches []patch) {
-	if !gitops {
-		return
-	}
-	refuse := func(mapping, key, value string) {
-		if names.IsHook(key, value) {
-			p.failKey(mapping, key, "hook", "%q is a hook, which Argo CD deletes and makes anew with each sync, so "+
-				"that the training runs again: leave it out", value)
-		}
-	}
+// workloadHooks refuses annotations that make a hook of the workload, if a reconciler applies it.
+func workloadHooks(p *Problems, gitops bool, annotations map[string]string) {
 	for key, value := range annotations {
-		refuse("spec.workload.annotations", key, value)
+		refuseHook(p, gitops, "spec.workload.annotations", key, value)
 	}
-	if target != job.TargetPods { // a controller makes those of the others
-		return
-	}
+}
+
+// podHooks is workloadHooks for bare pods. A controller makes those of other targets.
+func podHooks(p *Problems, gitops bool, target string, patches []patch) {
 	for _, patch := range patches {
 		for key, value := range patch.Metadata.Annotations {
 			if text, ok := value.(string); ok {
-				refuse(patch.at+".metadata.annotations", key, text)
+				refuseHook(p, gitops && target == job.TargetPods, patch.at+".metadata.annotations", key, text)
 			}
 		}
+	}
+}
+
+func refuseHook(p *Problems, applied bool, mapping, key, value string) {
+	if applied && names.IsHook(key, value) {
+		p.failKey(mapping, key, "hook", "%q is a hook, which Argo CD deletes and makes anew with each sync, so that "+
+			"the training runs again: leave it out", value)
 	}
 }

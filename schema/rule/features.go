@@ -20,42 +20,36 @@ func featureRules() []Rule {
 }
 
 // usedRule refuses every path where a job uses something, if there is a reason.
-func usedRule(used part.Func[*target.Used], id string, reason part.Value[string]) Rule {
+func usedRule(used part.Func[*target.Used], id string, reason *part.Value[string]) Rule {
 	return Rule{
 		Reads: append([]part.Read{reason}, used.Reads...),
 		Call: func(p *Problems, j *job.Job) {
-			text := reason.Of(j)
-			if text == "" {
+			u := &target.Used{Tree: p.Tree}
+			if used.Call(u, j); len(u.Paths) == 0 { // as nearly always: the reason takes longer
 				return
 			}
-			u := &target.Used{Tree: p.Tree}
-			used.Call(u, j)
+			text := reason.Of(j)
+			if text != "" && strings.HasPrefix(u.Paths[0], "spec.roles.") && p.Knows(others) {
+				text += "; as for this job, " + others.Of(j)
+			}
 			for _, path := range u.Paths {
-				p.fail(path, id, "%s", text)
+				if text != "" {
+					p.fail(path, id, "%s", text)
+				}
 			}
 		},
 	}
 }
 
-// lacking is the reason why the job's target cannot carry a feature, "" if it can. For a role, the reason names the
-// roles that the job has instead.
-func lacking(feature string) part.Value[string] {
-	fields, role := strings.Join(target.Row.Fields(), " "), strings.HasPrefix(feature, "roles.")
-	if role {
-		fields += " groups workers.max storage ssh mpi.launch rendezvous.backend rendezvous.store rendezvous.proxy " +
-			"rendezvous.etcd"
-	}
-	return part.OfSpec(fields, func(s *job.Spec) string {
+// lacking is the reason why the job's target cannot carry a feature, "" if it can.
+func lacking(feature string) *part.Value[string] {
+	return part.OfSpec(strings.Join(target.Row.Fields(), " "), func(s *job.Spec) string {
 		t := target.For(s)
 		if t == nil || t.Carries(feature) {
 			return ""
 		}
-		can := target.Instead(t, feature)
-		if role {
-			can += "; as for this job, " + s.OthersWords()
-		}
-		return fmt.Sprintf("target %s of framework %s cannot carry this: %s; %s",
-			t.Name, t.Framework, t.Lacks[feature], can)
+		return fmt.Sprintf("target %s of framework %s cannot carry this: %s; %s", t.Name, t.Framework, t.Lacks[feature],
+			target.Instead(t, feature))
 	})
 }
 
@@ -69,7 +63,7 @@ type release struct {
 }
 
 // failing says whether the failures of the workers, or of some group, are handled in some way.
-func failing(does func(*job.Failure) bool) part.Value[bool] {
+func failing(does func(*job.Failure) bool) *part.Value[bool] {
 	return part.OfSpec("failure groups", func(s *job.Spec) bool { return s.Failing(does) })
 }
 

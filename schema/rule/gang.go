@@ -25,9 +25,8 @@ var gangRules = []Rule{
 	part.Of5(gangPartial, part.Gang, part.Counts, part.Target, part.Unlaunched, part.WorkloadAnnotations),
 	part.Of2(gangScheduler, part.Gang, part.Scheduler),
 	part.Of2(gangPriority, part.Gang, part.PriorityClass),
-	part.Of2(gangPods, part.Gang, patches),
 	part.Of2(gangGroup, part.Gang, part.GangIDs),
-	part.Of2(foreignGang, part.Gang, patches),
+	part.Of0(foreignGang),
 }
 
 // countedTogether is a role whose pods the gang's scheduler counts together with the workers, "" where there is none.
@@ -238,27 +237,35 @@ func isGangKey(key string) bool {
 	return slices.ContainsFunc(job.Dialects, func(d job.Dialect) bool { return slices.Contains(d.Keys, key) })
 }
 
-// foreignGang refuses those keys where they would declare a second gang, or a queue beside a field suspend. Those of
-// metadata and workload land on objects that tegen puts into a gang itself; in a pod template they are the author's
-// business as long as no gang is asked for.
-func foreignGang(p *Problems, g *job.Gang, patches []patch) {
-	mappings := []string{
+// foreignGang refuses those keys where they would declare a second gang, or a queue beside a field suspend: metadata
+// and workload are of objects that tegen puts into a gang itself.
+func foreignGang(p *Problems) {
+	for _, mapping := range []string{
 		"metadata.labels", "metadata.annotations", "spec.workload.labels", "spec.workload.annotations",
+	} {
+		refuseGangKeys(p, mapping)
 	}
-	if g.Active() {
-		for _, patch := range patches {
-			mappings = append(mappings, patch.at+".metadata.labels", patch.at+".metadata.annotations")
+}
+
+// patchedGang is foreignGang for pod templates, in which the keys are the author's business as long as no gang is asked
+// for.
+func patchedGang(p *Problems, g *job.Gang, patches []patch) {
+	for _, patch := range patches {
+		if g.Active() {
+			refuseGangKeys(p, patch.at+".metadata.labels")
+			refuseGangKeys(p, patch.at+".metadata.annotations")
 		}
 	}
-	for _, mapping := range mappings {
-		n := p.Node(mapping)
-		if n == nil {
-			continue
-		}
-		for _, e := range n.Fields {
-			if isGangKey(e.Key) {
-				p.failKey(mapping, e.Key, "reserved", "is set by spec.gang")
-			}
+}
+
+func refuseGangKeys(p *Problems, mapping string) {
+	n := p.Node(mapping)
+	if n == nil {
+		return
+	}
+	for _, e := range n.Fields {
+		if isGangKey(e.Key) {
+			p.failKey(mapping, e.Key, "reserved", "is set by spec.gang")
 		}
 	}
 }

@@ -2,7 +2,6 @@ package rule
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -21,8 +20,6 @@ var horovodRules = []Rule{
 	part.Of3(horovodUser, part.OverSSH, part.RunAsUser, part.Restricted),
 	part.Of4(horovodAlone, part.HostLaunched, part.Replicas, part.OverSSH, part.ImageSSH),
 	part.Of3(horovodFailure, part.Framework, part.HorovodController, part.FatalExitCodes),
-	part.Of4(launcherVariables, part.Framework, part.HostLaunched, part.Horovodrun, launchedVariables),
-	part.Of3(mpirunVariables, part.Mpirun, operatorVariables, launchedVariables),
 	part.Of2(mpiGangScheduler, part.Target, part.MakesPodGroup),
 }
 
@@ -122,19 +119,17 @@ var processEnv = []string{
 // rankEnv is what mpirun tells each process of itself.
 var rankEnv = lazy.Regexp(`^(OMPI_COMM_WORLD_|PMI_|PMIX_RANK$|MPI_LOCAL)`)
 
-// launchedVariables are those that processes get, by their paths: not those of sshd itself where the image has one.
+// launched says whether processes get a variable: those of an sshd of the image's own get none of its container. And
 // podTemplate refuses TEGEN_ in escape hatches of all frameworks.
-var launchedVariables = part.New("env podTemplate roles groups ssh.server", func(j *job.Job) map[string]string {
-	all := variables.Of(j)
-	maps.DeleteFunc(all, func(at, name string) bool {
-		return j.Spec.ImageSSH() && strings.HasPrefix(at, "spec.podTemplate.") ||
-			strings.HasPrefix(name, "TEGEN_") && !strings.HasPrefix(at, "spec.env[")
-	})
-	return all
-})
+func launched(at, name string, imageSSH bool) bool {
+	return !(imageSSH && strings.HasPrefix(at, "spec.podTemplate.") ||
+		strings.HasPrefix(name, "TEGEN_") && !strings.HasPrefix(at, "spec.env["))
+}
 
 // launcherVariables refuses variables that tegen or the launcher sets.
-func launcherVariables(p *Problems, framework string, hostLaunched, horovodrun bool, variables map[string]string) {
+func launcherVariables(
+	p *Problems, framework string, hostLaunched, horovodrun, imageSSH bool, variables map[string]string,
+) {
 	if !hostLaunched {
 		return
 	}
@@ -145,6 +140,7 @@ func launcherVariables(p *Problems, framework string, hostLaunched, horovodrun b
 	for at, name := range variables {
 		reserved := func(by string) { p.fail(at, "reserved", "%s is set by %s", name, by) }
 		switch byteScheduler := framework == job.FrameworkByteScheduler; {
+		case !launched(at, name, imageSSH):
 		case strings.HasPrefix(name, "TEGEN_"), name == "JOB_COMPLETION_INDEX":
 			reserved("tegen: see spec.ssh, " + section + " and spec.workers")
 		case horovodrun && slices.Contains(processEnv, name):
@@ -169,9 +165,10 @@ var operatorVariables = part.OfSpec("framework target bytescheduler.mode mpi.imp
 	})
 
 // mpirunVariables refuses variables that the MPI operator sets, or that tegen sets for mpirun.
-func mpirunVariables(p *Problems, mpirun bool, operator []string, variables map[string]string) {
+func mpirunVariables(p *Problems, mpirun, imageSSH bool, operator []string, variables map[string]string) {
 	for at, name := range variables {
 		switch {
+		case !launched(at, name, imageSSH):
 		case slices.Contains(operator, name):
 			p.fail(at, "reserved", "%s is set by the MPI operator", name)
 		case mpirun && (name == job.KeepHostNames4 || name == job.KeepHostNames5):
@@ -189,6 +186,8 @@ func mpiGangScheduler(p *Problems, target string, makesPodGroup bool) {
 	}
 }
 
+var hostNetwork = part.OfSpec("network.host", func(s *job.Spec) bool { return s.Network.Host })
+
 var listening = part.OfSpec("framework target workers.max mpi.launch ssh bytescheduler jax", func(s *job.Spec) []int32 {
 	ports, _ := s.Listening()
 	return ports
@@ -198,7 +197,7 @@ var listening = part.OfSpec("framework target workers.max mpi.launch ssh bytesch
 func SharedPorts(jobs []Loaded, roots []*structural.Node) (errs structural.Errors) {
 	first := map[int32]int{}
 	for i, l := range jobs {
-		if !l.Knows(listening, part.Network) || !l.Job.Spec.Network.Host {
+		if !l.Knows(listening, hostNetwork) || !l.Job.Spec.Network.Host {
 			continue
 		}
 		ports, fields := l.Job.Spec.Listening()

@@ -18,7 +18,6 @@ import (
 
 var launchRules = []Rule{
 	part.Of2(jaxProcesses, part.Framework, part.Processes),
-	part.Of2(jaxEnvironment, part.Framework, variables),
 	part.Of3(jaxPort, part.Framework, part.JAX, part.TPU),
 	part.Of2(launchedProcesses, ownLaunch, part.GPU),
 	part.Of5(launchOptions, boundLaunch, part.Processes, part.Master, part.MaxRestarts, nodeUnit),

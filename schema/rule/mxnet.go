@@ -114,29 +114,35 @@ func bytePSServers(p *Problems, bytePS bool, s *job.Servers) {
 }
 
 var mxnetRules = []Rule{
-	part.Of3(bareEnv, part.Target, part.Env, patchedEnv),
+	part.Of2(bareEnv, part.Target, part.Env),
+	part.Of1(barePriority, part.Target),
 	part.Of3(mxnetLocal, part.Framework, part.MXNet, part.Replicas),
 	part.Of2(mxnetUnread, part.Framework, part.Target),
 	part.Of1(serverEntrypoint, part.Servers),
 	part.Of2(lostPods, part.ParameterServers, target.Row),
-	part.Of4(nodeEnv, part.ParameterServers, part.Target, part.Interface, variables),
 }
 
 // bareEnv refuses the ways around the row of target mxjob-mlkube.
-func bareEnv(p *Problems, name string, env []job.Env, patchedEnv map[string]string) {
-	if name != job.TargetMXJobMlkube {
-		return
-	}
-	if len(env) > 0 && !p.IsSet("spec.env") {
+func bareEnv(p *Problems, name string, env []job.Env) {
+	if name == job.TargetMXJobMlkube && len(env) > 0 && !p.IsSet("spec.env") {
 		p.fail("spec.target", "target",
 			"the environment gives workers variables, which target %s cannot carry: %s; targets %s, %s can",
 			job.TargetMXJobMlkube, target.MlkubeEnv, job.TargetJob, job.TargetMXJob)
 	}
-	for at := range patchedEnv {
-		p.fail(at, "target", "target %s cannot carry this: %s; spec.envFrom can", job.TargetMXJobMlkube,
-			target.MlkubeEnv)
+}
+
+func barePatchedEnv(p *Problems, name string, variables map[string]string) {
+	for at := range variables {
+		if name != job.TargetMXJobMlkube {
+			return
+		}
+		p.fail(strings.TrimSuffix(at, ".name"), "target", "target %s cannot carry this: %s; spec.envFrom can",
+			job.TargetMXJobMlkube, target.MlkubeEnv)
 	}
-	if p.IsSet("spec.gang.priority") {
+}
+
+func barePriority(p *Problems, name string) {
+	if name == job.TargetMXJobMlkube && p.IsSet("spec.gang.priority") {
 		p.fail("spec.gang.priority", "target", "target %s cannot carry this: %s", job.TargetMXJobMlkube,
 			target.MlkubePods)
 	}

@@ -157,7 +157,7 @@ func keepAlive(p *Problems, without bool, t *target.Target, backend string) {
 
 var rendezvousRules = []Rule{
 	part.Of4(store, part.WithoutRendezvous, part.Backend, part.Store, part.Proxy),
-	part.Of4(endpoint, part.WithoutRendezvous, part.Store, part.Endpoint, part.RendezvousPort),
+	part.Of5(endpoint, part.WithoutRendezvous, part.Store, part.Endpoint, part.RendezvousPort, unserved),
 	part.Of3(joinTimes, part.WithoutRendezvous, part.LastCall, part.JoinTimeout),
 	part.Of2(etcdPort, etcd, part.RendezvousPort),
 	part.Of3(etcdName, etcd, part.Metadata, part.Target),
@@ -173,6 +173,13 @@ var etcd = part.OfSpec("rendezvous.store rendezvous.etcd workers.master framewor
 		}
 		return &s.Rendezvous.Etcd
 	})
+
+// unserved says whether nobody serves the backend, so that the author may have forgotten another store.
+var unserved = part.OfSpec("rendezvous.backend rendezvous.store rendezvous.proxy", func(s *job.Spec) bool {
+	z := &s.Rendezvous
+	return z.Backend == job.BackendC10d && z.Store == job.StoreEtcd && !z.Proxy ||
+		z.Backend != job.BackendC10d && z.Store == job.StoreWorker
+})
 
 // store holds the backend and who serves it together. Without a rendezvous another rule refuses the whole section, here
 // and in the rules below.
@@ -195,14 +202,14 @@ func store(p *Problems, without bool, backend, store string, proxy bool) {
 }
 
 // endpoint holds who serves the backend and the settings that only some of them have together.
-func endpoint(p *Problems, without bool, store, endpoint string, port int32) {
+func endpoint(p *Problems, without bool, store, endpoint string, port int32, unserved bool) {
 	if without {
 		return
 	}
 	switch external := store == job.StoreExternal; {
 	case external && endpoint == "":
 		p.fail("spec.rendezvous.endpoint", "required", "required field is missing: host:port of the external store")
-	case !external && endpoint != "":
+	case !external && endpoint != "" && !unserved:
 		p.fail("spec.rendezvous.endpoint", "requires",
 			"only store external has an endpoint: leave it out, or set store: external")
 	}

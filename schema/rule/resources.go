@@ -20,10 +20,9 @@ var resourcesRules = []Rule{
 	part.Of4(autoscale, autoscaler, part.Counts, part.WithoutRendezvous, requestsCPU),
 	part.Of3(sharedMemory, sharedSize, memoryLimit, part.Storage),
 	part.Of3(localDisk, tmpSize, diskLimit, part.Storage),
-	part.Of4(accelerators, part.GPU, part.GPUResource, part.MachineType, part.Machine),
+	part.Of4(accelerators, part.GPU, part.GPUResource.Optional(), part.MachineType, part.Machine),
 	part.Of1(requests, computes),
 	part.Of2(wholeSlices, workerSlices, part.Counts),
-	part.Of3(slicesEnvironment, workerSlices, ranksBySlice, variables),
 	part.Of3(slicesProgram, ranksBySlice, part.Command, part.Script),
 	part.Of1(spot, part.Placement),
 }
@@ -174,6 +173,9 @@ func accelerators(p *Problems, gpu int64, gpuResource, machineType string, m *jo
 		return
 	}
 	if missing := unsaid(p, "spec.resources"); len(missing) > 0 {
+		if !p.Knows(part.GPUResource) {
+			gpuResource = "the accelerators"
+		}
 		p.fail("spec.resources.gpu", "requires", "%d of %s without %s: write how much a worker needs, or none for no "+
 			"limit; or name the machine type, in spec.resources.machine, for a share of it; an Environment may say it "+
 			"for each accelerator, in accelerator.each", gpu, gpuResource, strings.Join(missing, " and "))

@@ -48,8 +48,28 @@ var Rules = slices.Concat(
 	resourcesRules,
 	storageRules,
 	topologyRules,
+	variableRules,
 	volcanoRules,
 )
+
+// variableRules refuse variables that somebody else sets.
+var variableRules = slices.Concat(each(variables, func(names *part.Value[map[string]string]) Rule {
+	return part.Of2(dlroverEnvironment, dlrover, names)
+}), each(variables, func(names *part.Value[map[string]string]) Rule {
+	return part.Of2(jaxEnvironment, part.Framework, names)
+}), each(variables, func(names *part.Value[map[string]string]) Rule {
+	return part.Of2(masterEnvironment, part.Master, names)
+}), each(variables, func(names *part.Value[map[string]string]) Rule {
+	return part.Of5(launcherVariables, part.Framework, part.HostLaunched, part.Horovodrun, part.ImageSSH, names)
+}), each(variables, func(names *part.Value[map[string]string]) Rule {
+	return part.Of4(mpirunVariables, part.Mpirun, part.ImageSSH, operatorVariables, names)
+}), each(variables, func(names *part.Value[map[string]string]) Rule {
+	return part.Of4(nodeEnv, part.ParameterServers, part.Target, part.Interface, names)
+}), each(variables, func(names *part.Value[map[string]string]) Rule {
+	return part.Of3(slicesEnvironment, workerSlices, ranksBySlice, names)
+}), each(patchedEnv, func(names *part.Value[map[string]string]) Rule {
+	return part.Of2(barePatchedEnv, part.Target, names)
+}))
 
 var baseRules = []Rule{
 	part.Of2(ownNamespace, part.Metadata, part.CreateNamespace),
@@ -59,36 +79,29 @@ var baseRules = []Rule{
 	part.Of2(barePods, part.Target, part.Replicas),
 	part.Of1(workers, part.Counts),
 	part.Of2(elasticRestarts, part.Counts, part.MaxRestarts),
-	part.Of4(master, part.Master, part.Unlaunched, part.Launcher, part.Counts),
+	part.Of5(master, part.Master, part.Unlaunched, part.Launcher, part.MinWorkers, part.MaxWorkers),
 	part.Of3(masterProcesses, part.Master, part.Processes, part.Launch),
 	part.Of1(masterRendezvous, part.Master),
-	part.Of2(masterEnvironment, part.Master, variables),
 	part.Of4(processes, part.Processes, part.GPU, part.GPUResource, part.HostLaunched),
 	part.Of2(torchrunCodes, part.FatalExitCodes, part.Torchrun),
 	part.Of2(countedInPlace, part.Failure, part.LeavesFailed),
 	part.Of1(restartsTwice, part.Failure),
 }
 
-// Validate asks every rule that reads no field with a mistake in it.
-func Validate(j *job.Job, root *structural.Node, broken part.Set) (errs structural.Errors) {
-	for _, rule := range Rules {
-		said, _ := Ask(rule, j, root, broken)
-		errs = append(errs, said...)
-	}
-	return errs
-}
-
-// Ask is what one rule says, and whether it could be asked.
-func Ask(r Rule, j *job.Job, root *structural.Node, broken part.Set) (structural.Errors, bool) {
-	if r.Touches(broken) {
-		return nil, false
-	}
+// Validate asks every rule that reads no field with a mistake in it, and leaves out what a rule says that has asked the
+// tree for one.
+func Validate(j *job.Job, root *structural.Node, broken part.Set) structural.Errors {
 	p := &Problems{Tree: part.NewTree(root, broken), root: root}
-	r.Call(p, j)
-	if p.Missed() {
-		return nil, false
+	for _, rule := range Rules {
+		if rule.Touches(broken) {
+			continue
+		}
+		before := len(p.errs)
+		if rule.Call(p, j); p.Missed() {
+			p.errs = p.errs[:before]
+		}
 	}
-	return p.errs, true
+	return p.errs
 }
 
 func (p *Problems) fail(path, rule, format string, args ...any) {
@@ -103,7 +116,7 @@ func (p *Problems) failKey(mapping, key, rule, format string, args ...any) {
 // failIfSet refuses fields that somebody wrote.
 func (p *Problems) failIfSet(reason string, paths ...string) {
 	for _, path := range paths {
-		if p.IsSet(path) {
+		if p.IsValid(path) {
 			p.fail(path, "requires", "%s", reason)
 		}
 	}
@@ -247,15 +260,15 @@ func masterEnvironment(p *Problems, master bool, variables map[string]string) {
 
 // master needs a program that meets by the operator's variables: torchrun takes its rendezvous from those of the
 // elastic policy, which a job with a Master has not.
-func master(p *Problems, master, unlaunched bool, launcher string, w part.Count) {
+func master(p *Problems, master, unlaunched bool, launcher string, least, most int32) {
 	switch {
 	case !master:
 	case launcher != job.LauncherEntrypoint && !unlaunched:
 		p.fail("spec.workers.master", "requires",
 			"a launcher has a rendezvous of its own and needs no Master: leave it out, or set launcher: entrypoint")
-	case w.Min != w.Max:
+	case least != most:
 		p.fail("spec.workers.master", "requires", "an elastic job (min %d, max %d) has none: its workers come and go",
-			w.Min, w.Max)
+			least, most)
 	}
 }
 

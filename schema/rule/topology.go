@@ -13,7 +13,6 @@ var topologyRules = []Rule{
 	part.Of4(topologyScheduler, part.Gang, part.Topology, part.Target, part.ExclusiveTopology),
 	part.Of5(topologyLevel, part.Gang, part.Target, part.TopologyLevel, part.TopologyLayer, part.Levels),
 	part.Of5(topologySlice, part.Gang, part.Workers, part.Target, part.Components, part.ExclusiveTopology),
-	part.Of2(topologyKeys, part.Gang, patches),
 }
 
 const topologyAt = "spec.gang.topology"

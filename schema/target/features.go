@@ -38,12 +38,12 @@ func (u *Used) When(used bool, field string) {
 // and the mistake hides none of the other fields.
 func (u *Used) WhenSet(fields ...string) {
 	for _, field := range fields {
-		u.When(u.Stands("spec."+field), field)
+		u.When(u.IsValid("spec."+field), field)
 	}
 }
 
 // UsedWhen finds a field of the spec if a value is true.
-func UsedWhen(field string, is part.Value[bool]) part.Func[*Used] {
+func UsedWhen(field string, is *part.Value[bool]) part.Func[*Used] {
 	return part.Of1(func(u *Used, used bool) { u.When(used, field) }, is)
 }
 
@@ -240,7 +240,7 @@ func writtenOf(name, section, doc, fields string, shows ...string) Feature {
 }
 
 // when is a feature that a job uses if a value is true. It is named after its field, with or without =value.
-func when(name, doc string, is part.Value[bool], shows ...string) Feature {
+func when(name, doc string, is *part.Value[bool], shows ...string) Feature {
 	field, _, _ := strings.Cut(name, "=")
 	return Feature{name, doc, shows, UsedWhen(field, is)}
 }

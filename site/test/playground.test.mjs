@@ -277,7 +277,7 @@ for (const [name, options] of [['light', {}], ['dark', {dark: true}], ['phone', 
 test('it is small', async (t) => {
   const size = statSync(file('tegen.wasm.gz')).size
   t.diagnostic(`tegen.wasm.gz has ${(size / megabyte).toFixed(2)} MiB`)
-  assert.ok(size <= 8e6, `${size} bytes`)
+  assert.ok(size <= 7e6, `${size} bytes`)
   const tab = await site.tab()
   await open(tab)
   await tab.page.reload()

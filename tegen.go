@@ -3,10 +3,10 @@
 // A generator is a Go function from a job to Kubernetes objects. Write a main package that passes yours to [Main], and
 // build it under the name tegen: it is tegen, with one more line in "tegen fn --list". Each command renders the objects
 // of your generator with those of tegen's own, and a KRM function selects it by its name. Package
-// [github.com/tegen-dev/tegen/generators] describes what a generator reads and returns.
-//
-// This Go API has no promise of stability beyond the patch releases of one minor release. Pin the version of tegen in
-// go.mod, and compile and test your program before you use another.
+// [github.com/tegen-dev/tegen/generators] describes what a generator reads and returns. This Go API has no promise of
+// stability beyond the patch releases of one minor release: pin the version of tegen in go.mod, and test your program
+// before you use another. It has no names of images: link ReleasedRendezvous and ReleasedScheduler of internal/names
+// with -ldflags -X, as docs/extend.md shows, or name the images in jobs.
 package tegen
 
 import (

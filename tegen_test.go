@@ -35,7 +35,7 @@ func ExampleMain() {
 				return nil, nil
 			}
 			return []runtime.Object{&corev1.ConfigMap{
-				ObjectMeta: generators.Meta(j, j.Metadata.Name+"-team", job.RoleWorker),
+				ObjectMeta: generators.Meta(j, j.Metadata.Name+"-team", "team"),
 				Data:       map[string]string{"team": team},
 			}}, nil
 		},
@@ -56,5 +56,22 @@ func TestMainOfExample(t *testing.T) {
 		if out, err := cmd.Output(); err != nil || !strings.Contains(string(out), c.want) {
 			t.Errorf("tegen %s: %v, without %q:\n%s", c.args, err, c.want, out)
 		}
+	}
+}
+
+// TestDocumentedProgram: the program of docs/extend.md is the example, which compiles and runs.
+func TestDocumentedProgram(t *testing.T) {
+	var parts []string
+	for _, name := range []string{"tegen_test.go", "docs/extend.md"} {
+		text, err := os.ReadFile(name)
+		_, body, ok := strings.Cut(string(text), "ain() {\n\ttegen.Main(")
+		body, _, ended := strings.Cut(body, "\n}\n")
+		if err != nil || !ok || !ended {
+			t.Fatalf("%s: %v: there is no program", name, err)
+		}
+		parts = append(parts, body)
+	}
+	if parts[0] != parts[1] {
+		t.Errorf("the programs differ:\n%s\n%s", parts[0], parts[1])
 	}
 }

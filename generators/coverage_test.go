@@ -40,7 +40,7 @@ func TestFixturesCover(t *testing.T) {
 		}
 	}
 	need("bytescheduler job byteps")
-	for _, g := range generators.All {
+	for _, g := range (generators.Set{}).All() {
 		need("generator " + g.Name)
 	}
 	for _, d := range job.Dialects {

@@ -9,19 +9,20 @@
 // it may read what no schema checks, such as an annotation of the job. Otherwise the same rules apply:
 //
 //   - It does not change the job, which has been merged with its Environment and has all defaults. Several goroutines
-//     call it at the same time, each with another job.
+//     call it at the same time, each with another job. It copies a slice or map of the job before it changes that.
 //   - It returns no objects for a job that does not concern it.
 //   - Its output depends on the job alone: not on a clock, files, a network or random numbers.
 //   - It makes the metadata of each object with [Meta], [ClusterMeta] or [VersionedMeta]. The labels assign the object
 //     to its job, and [Selector] selects pods by them. The name starts with that of the job.
-//   - Objects have types of k8s.io/api, or other types with apiVersion and kind. A custom resource can be a struct with
-//     json tags or an *unstructured.Unstructured.
+//   - Objects have apiVersion and kind, except types of core/v1, apps/v1, batch/v1, networking/v1, policy/v1, rbac/v1
+//     and storage/v1 of k8s.io/api. A custom resource can be a struct with json tags or an *unstructured.Unstructured.
 //
 // tegen checks the objects together with its own: references, policies, and names that occur twice. An error, a panic
 // or an object without this metadata is an error of the job, with file, line and column, and nothing is written.
 //
-// The exported fields of job.Job and its parts, Generator and these four functions do not change within one minor
-// release of tegen. Everything else that packages of tegen export is for tegen itself.
+// These do not change within one minor release of tegen: the exported fields of job.Job and its parts, except
+// job.Job.Origin, the type Generator, these four functions and [ContentHash]. Everything else that packages of tegen
+// export is for tegen itself.
 package generators
 
 import (
@@ -49,8 +50,8 @@ type Generator struct {
 	Generate func(*job.Job) ([]runtime.Object, error)
 }
 
-// All lists tegen's own generators in the order of their output: what others refer to comes first.
-var All = []Generator{
+// builtin lists tegen's own generators in the order of their output: what others refer to comes first.
+var builtin = []Generator{
 	{"namespace", "Namespace, where the job asks for one", "createNamespace: true", own(namespace)},
 	{"identity", "ServiceAccount of the pods, with its cloud identity", "", own(identity)},
 	{
@@ -104,7 +105,7 @@ type Set struct{ more []Generator }
 // NewSet returns tegen's own generators and more. It refuses what is incomplete, and two generators with one name.
 func NewSet(more ...Generator) (Set, error) {
 	taken := map[string]bool{"kustomization": true} // a file of each job's folder
-	for _, g := range All {
+	for _, g := range builtin {
 		taken[g.Name] = true
 	}
 	for _, g := range more {
@@ -128,7 +129,7 @@ func NewSet(more ...Generator) (Set, error) {
 var generatorName = lazy.Regexp(`^[a-z][a-z0-9-]{0,38}[a-z0-9]$`)
 
 // All lists the generators in order.
-func (s Set) All() []Generator { return slices.Concat(All, s.more) }
+func (s Set) All() []Generator { return slices.Concat(builtin, s.more) }
 
 // More lists those that are not tegen's own.
 func (s Set) More() []Generator { return s.more }
@@ -161,7 +162,7 @@ type Concern struct {
 // generators to run, none means all.
 func Generate(j *job.Job, only ...string) []Concern {
 	var out []Concern
-	for _, g := range All {
+	for _, g := range builtin {
 		if len(only) > 0 && !slices.Contains(only, g.Name) {
 			continue
 		}

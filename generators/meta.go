@@ -29,14 +29,19 @@ const (
 )
 
 // Meta is the metadata of an object in the job's namespace that runs no pods. component is the part that the object
-// plays in the job, for the label app.kubernetes.io/component: job.RoleWorker for what concerns the workers, or a word
-// of yours.
+// plays in the job, for the label app.kubernetes.io/component: a word of yours. Use a role of tegen, such as
+// job.RoleWorker, only if meant: the Services and NetworkPolicies of a role select all pods with its label.
 func Meta(j *job.Job, name, component string) metav1.ObjectMeta { return meta(j, name, component) }
 
 // VersionedMeta is Meta for an object that runs pods. It records the version of tegen and a digest of the job's input,
-// by which "tegen render -o" knows whether the job or the program has changed. Give the labels to the pods too.
+// by which "tegen render -o" knows whether the job or the program has changed. Give the pods the labels of [Selector]
+// and labels of your own, but not these: they change, and the pod template of a Job is immutable.
 func VersionedMeta(j *job.Job, name, component string) metav1.ObjectMeta {
-	return versionedMeta(j, name, component)
+	m := versionedMeta(j, name, component)
+	if component != componentWorker && !j.Spec.Has(component) { // its image is not one of the job
+		m.Labels = labels(j, component)
+	}
+	return m
 }
 
 // ClusterMeta is Meta for an object without a namespace. Its name should have the job's namespace in it.
@@ -163,6 +168,10 @@ func annotate(m *metav1.ObjectMeta, key, value string) {
 	}
 	m.Annotations[key] = value
 }
+
+// ContentHash returns 8 hexadecimal digits that depend on the JSON of values. Add the hash of its pod template to the
+// name of a Job: a changed template then makes another Job, since no API server accepts it in the same one.
+func ContentHash(values ...any) string { return contentHash(values...) }
 
 // contentHash is the start of the SHA-256 of a value's JSON: 8 hexadecimal digits.
 func contentHash(values ...any) string { return hashOf(jsonOf(values)) }

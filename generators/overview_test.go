@@ -110,7 +110,7 @@ func overview(kinds map[string]map[string]int) string {
 		input, cue, grid, cell, cluster  = 12, 236, 452, 168, 1016
 		inputWidth, cueWidth, lastColumn = 150, 150, 172
 	)
-	rows := (len(generators.All) + perRow - 1) / perRow
+	rows := (len(generators.Set{}.All()) + perRow - 1) / perRow
 	middle := top + (rows*row-8)/2
 	var p picture
 	fmt.Fprintf(&p.Builder, overviewHead, cluster+lastColumn+12, top+rows*row+6)
@@ -123,7 +123,7 @@ func overview(kinds map[string]map[string]int) string {
 	p.box("", cue, middle+8, cueWidth, "environment.cue", "defaults, caps")
 	p.arrow(cue+cueWidth+4, middle, grid-6, "tegen fn")
 	p.column(grid, "KRM function generators", "tegen render, kustomize, kpt")
-	for i, g := range generators.All {
+	for i, g := range (generators.Set{}).All() {
 		p.box("", grid+i%perRow*(cell+8), top+i/perRow*row, cell, g.Name, shortList(kinds[g.Name]))
 	}
 	p.arrow(grid+perRow*(cell+8)-4, middle, cluster-6, "git")

@@ -3,6 +3,7 @@ package command
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -71,6 +72,16 @@ func TestAddedGenerator(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(rendered, "bert", "team.yaml")); err != nil {
 		t.Error(err)
+	}
+	own, note := generators.Set{}, rendered+": note: this program lacks the generators of files that it removes, "+
+		filepath.Join("bert", "team.yaml")+"; run the program that has them to keep their objects\n"
+	for _, args := range [][]string{{"--check"}, {}} {
+		var msg bytes.Buffer
+		args = append([]string{"tegen", "render", file, "-o", rendered}, args...)
+		run(own, args, strings.NewReader(""), io.Discard, &msg)
+		if !strings.Contains(msg.String(), note) {
+			t.Errorf("%q by tegen itself: %s", args, msg.String())
+		}
 	}
 	for _, command := range []string{"vet", "graph", "plan", "runbook"} {
 		if _, msg, code := do("", command, file); code != cli.ExitOK {

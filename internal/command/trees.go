@@ -90,7 +90,7 @@ func (o *renderOptions) places(outs []*krm.Output, all bool) []tree.Place {
 		prune := o.prune || o.check && all // a folder that --prune would remove is a difference
 		places[i] = tree.Place{
 			Dir: dir, Bundles: out.Bundles, Rest: out.Rest, Prune: prune, Behind: out.Behind,
-			Upgrade: o.upgrade, Keep: o.keep,
+			Upgrade: o.upgrade, Keep: o.keep, Generators: o.generators.Names(),
 		}
 		if o.several() {
 			places[i].Overlay = o.overlays[i]
@@ -170,9 +170,13 @@ func (o *renderOptions) checkTrees(s cli.Streams, places []tree.Place, all bool)
 	return nil
 }
 
-// noteRestarts names the jobs that this version of tegen renders differently.
+// noteRestarts names the jobs that this version of tegen renders differently, and files of another program.
 func noteRestarts(dir string, o tree.Others) string {
 	var note strings.Builder
+	if len(o.Foreign) > 0 {
+		fmt.Fprintf(&note, "%s: note: this program lacks the generators of files that it removes, %s; run the program "+
+			"that has them to keep their objects\n", printable(dir), few(o.Foreign))
+	}
 	for _, all := range []struct {
 		restarts []tree.Restart
 		text     string

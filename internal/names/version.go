@@ -2,6 +2,7 @@ package names
 
 import (
 	"runtime/debug"
+	"strings"
 	"sync"
 )
 
@@ -14,10 +15,20 @@ var BuildVersion = sync.OnceValue(func() string {
 	if !ok || info.Main.Version == "" {
 		return "(unknown)"
 	}
+	return versionOf(info)
+})
+
+func versionOf(info *debug.BuildInfo) string {
 	for _, m := range info.Deps {
 		if m.Path == module {
-			return m.Version + " (" + info.Main.Path + " " + info.Main.Version + ")"
+			version := m.Version
+			if r := m.Replace; r != nil && strings.HasPrefix(r.Version, "v") {
+				version = r.Path + " " + r.Version
+			} else if r != nil { // by a directory, whose path differs between machines
+				version += ", replaced"
+			}
+			return version + " (" + info.Main.Path + " " + info.Main.Version + ")"
 		}
 	}
 	return info.Main.Version
-})
+}

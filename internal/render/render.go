@@ -32,7 +32,7 @@ type Bundle struct {
 	Files   []File
 	Expects []string // Kind/name of what its objects name and others make
 
-	Left []generators.Concern // what the other generators would make of the job, where only some ran
+	Left []generators.Concern // what tegen's other generators would make of the job, where only some ran
 
 	ids  []string
 	made []madeServices
@@ -123,16 +123,31 @@ func guardedBundle(j *job.Job, o Options) (b Bundle, err error) {
 
 func bundle(j *job.Job, o Options) (Bundle, error) {
 	b := Bundle{Job: j, Summary: schema.Summarize(j)}
-	var all []k8sruntime.Object
-	buffer := buffers.Get().(*[]byte)
-	defer buffers.Put(buffer)
 	concerns := generators.Generate(j)
-	more, err := added(j, o.Generators.More(), concerns)
+	all, err := b.encode(concerns, o.Only) // before other code has the job, whose memory they share
 	if err != nil {
 		return b, err
 	}
-	for i, concern := range append(concerns, more...) {
-		if len(o.Only) > 0 && !slices.Contains(o.Only, concern.Name) {
+	if b.more, err = added(j, o.Generators.More(), concerns, o.Only); err != nil {
+		return b, err
+	}
+	more, err := b.encode(b.more, nil)
+	if err != nil {
+		return b, err
+	}
+	all = append(all, more...)
+	if len(o.Only) > 0 { // what the others would render is expected from elsewhere, so references do not resolve
+		return b, located(Violations(all, j.Policy()), j.Position())
+	}
+	return b, Judge(j.Position(), all, j.Policy())
+}
+
+// encode makes a file of each selected concern, and returns their objects.
+func (b *Bundle) encode(concerns []generators.Concern, only []string) (all []k8sruntime.Object, err error) {
+	buffer := buffers.Get().(*[]byte)
+	defer buffers.Put(buffer)
+	for _, concern := range concerns {
+		if len(only) > 0 && !slices.Contains(only, concern.Name) {
 			b.Left = append(b.Left, concern)
 			continue
 		}
@@ -142,21 +157,15 @@ func bundle(j *job.Job, o Options) (Bundle, error) {
 				text = append(text, manifest.Separator...)
 			}
 			if text, err = manifest.Append(text, obj); err != nil {
-				return b, fmt.Errorf("encoding %s: %w", concern.Name, err)
+				return nil, fmt.Errorf("encoding %s: %w", concern.Name, err)
 			}
 			b.enter(obj)
 		}
 		*buffer = text
 		b.Files = append(b.Files, File{concern.Name, slices.Clone(text)}) // without the room that it grew into
 		all = append(all, concern.Objects...)
-		if i >= len(concerns) {
-			b.more = append(b.more, concern)
-		}
 	}
-	if len(o.Only) > 0 { // what the others would render is expected from elsewhere, so references do not resolve
-		return b, located(Violations(all, j.Policy()), j.Position())
-	}
-	return b, Judge(j.Position(), all, j.Policy())
+	return all, nil
 }
 
 // enter records an object, what its controller makes, and what it expects of others.

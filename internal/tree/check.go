@@ -36,7 +36,7 @@ func Check(out io.Writer, places ...Place) (differ int, others []Others, err err
 			return 0, nil, err
 		}
 		differ += n
-		others = append(others, Others{Held: w.held, Moved: w.moved})
+		others = append(others, Others{Held: w.held, Moved: w.moved, Foreign: foreign(w)})
 	}
 	return differ, others, nil
 }

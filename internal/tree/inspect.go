@@ -13,7 +13,7 @@ import (
 )
 
 // temporary is what a file is called that is not in place yet, or no longer.
-var temporary = lazy.Regexp(`^\.[a-z-]+\.(yaml|txt)\.tegen-((new|old)-)?[0-9]+$`)
+var temporary = lazy.Regexp(`^\.[a-z0-9-]+\.(yaml|txt)\.tegen-((new|old)-)?[0-9]+$`)
 
 // leftBehind returns the files of a folder that carry the signature of a job.
 func (w *writer) leftBehind(folder, origin string) ([]string, error) {

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/tegen-dev/tegen/internal/render"
@@ -35,6 +36,8 @@ type Place struct {
 	Upgrade bool   // renders again what another version of tegen rendered of the same input, which restarts it
 	Keep    bool   // keeps workloads whose origin is unclear, and records the present input
 	Prune   bool   // removes the folders of other jobs, and that of an overlay that holds nothing beside jobs any more
+
+	Generators []string // names of all that the program has, for Others.Foreign
 }
 
 // Others are the folders of a place with what tegen rendered of jobs that are not among its bundles, and RestFolder
@@ -44,6 +47,8 @@ type Others struct {
 	Kept    []string // without Prune, or because they hold what tegen did not write
 
 	Completed bool // a render that was stopped before
+
+	Foreign []string // removed files of generators that the program lacks
 
 	Held  []Restart // jobs whose folder stays as another version of tegen rendered it
 	Moved []Restart // jobs whose input has changed, and tegen with it
@@ -101,7 +106,7 @@ func planned(writers []*writer) error {
 
 // remaining tells which folders of other jobs are still there.
 func (w *writer) remaining() (o Others) {
-	o.Completed, o.Held, o.Moved = w.completed, w.held, w.moved
+	o.Completed, o.Held, o.Moved, o.Foreign = w.completed, w.held, w.moved, foreign(w)
 	for _, folder := range w.others {
 		if _, err := w.root.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
 			o.Removed = append(o.Removed, folder)
@@ -110,6 +115,18 @@ func (w *writer) remaining() (o Others) {
 		}
 	}
 	return o
+}
+
+// foreign are the files of rendered jobs that go and that no generator of the program makes.
+func foreign(w *writer) (paths []string) {
+	known := append(slices.Clone(w.Generators), strings.TrimSuffix(kustomizationFile, ".yaml"))
+	for _, f := range w.plan {
+		if f.content == nil && f.exists && w.folders[filepath.Dir(f.path)] && len(w.Generators) > 0 &&
+			!slices.Contains(known, strings.TrimSuffix(filepath.Base(f.path), ".yaml")) {
+			paths = append(paths, f.path)
+		}
+	}
+	return paths
 }
 
 // planAll compares what is there with what should be there.

@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"maps"
 	"os"
@@ -475,5 +476,24 @@ func TestObjectsMoveOn(t *testing.T) {
 		if diff := cmp.Diff(c.want, write(c.rest, c.b)); diff != "" {
 			t.Errorf("step %d (-want +got):\n%s", i, diff)
 		}
+	}
+}
+
+// TestForeign: files of generators that the program lacks are reported when they are removed, or would be. Others are
+// removed without a word.
+func TestForeign(t *testing.T) {
+	dir := t.TempDir()
+	mustWrite(t, dir, "", bundle("ml/a", "worker: 1", "alerts2: 2", "service: 3"))
+	p := Place{Dir: dir, Bundles: []render.Bundle{bundle("ml/a", "worker: 1")}}
+	p.Generators = []string{"worker", "service"}
+	want := []string{filepath.Join("a", "alerts2.yaml")}
+	if _, others, err := Check(io.Discard, p); err != nil || !slices.Equal(others[0].Foreign, want) {
+		t.Errorf("to check: %+v, %v", others, err)
+	}
+	if others, err := Write(t.Context(), p); err != nil || !slices.Equal(others.Foreign, want) {
+		t.Errorf("to write: %+v, %v", others, err)
+	}
+	if others, err := Write(t.Context(), p); err != nil || others.Foreign != nil {
+		t.Errorf("again: %+v, %v", others, err)
 	}
 }

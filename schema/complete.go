@@ -20,7 +20,7 @@ import (
 // completion is a default that depends on other fields.
 type completion struct {
 	field string // that it is the default of
-	of    string // the fields that it is made of: a mistake in one of them counts as a mistake in the default
+	of    string // the fields that it is made of, if a mistake in one of them is to count as a mistake in the default
 	fill  func(*completing)
 }
 
@@ -40,7 +40,7 @@ func (c *completing) absent(field string) bool { return !c.root.IsSet("spec." + 
 // are merged. Two things happen before, on the tree, because CUE would fill in a default otherwise: Furnish, and
 // noneBeside, which sets an amount to none if only its request or its limit is written.
 var completions = []completion{
-	{"images.rendezvous", "rendezvous.store rendezvous.proxy", (*completing).rendezvousImage},
+	{"images.rendezvous", "", (*completing).rendezvousImage},
 	{"groups", "", func(c *completing) { c.Spec.FillGroups() }},
 	{"storage", "", (*completing).sources},
 	{"network.fabric", "resources.machine resources.gpu workers.max", (*completing).machine},

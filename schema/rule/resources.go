@@ -173,12 +173,13 @@ func accelerators(p *Problems, gpu int64, gpuResource, machineType string, m *jo
 		return
 	}
 	if missing := unsaid(p, "spec.resources"); len(missing) > 0 {
-		if !p.Knows(part.GPUResource) {
-			gpuResource = "the accelerators"
+		all := fmt.Sprintf("%d accelerators", gpu)
+		if p.Knows(part.GPUResource) {
+			all = fmt.Sprintf("%d of %s", gpu, gpuResource)
 		}
-		p.fail("spec.resources.gpu", "requires", "%d of %s without %s: write how much a worker needs, or none for no "+
+		p.fail("spec.resources.gpu", "requires", "%s without %s: write how much a worker needs, or none for no "+
 			"limit; or name the machine type, in spec.resources.machine, for a share of it; an Environment may say it "+
-			"for each accelerator, in accelerator.each", gpu, gpuResource, strings.Join(missing, " and "))
+			"for each accelerator, in accelerator.each", all, strings.Join(missing, " and "))
 	}
 }
 

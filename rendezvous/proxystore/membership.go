@@ -291,6 +291,19 @@ func (m *membership) restore(older *membership, which func(name string) bool) bo
 	return restored
 }
 
+// replaceLeaver adds a placeholder for a participant of a complete round that has moved itself to the wait list because
+// its own heartbeat was old. The others would wait for its rank, and would not notice. An agent that leaves a round to
+// join the next one removes itself first, and waits only with a later write.
+func (m *membership) replaceLeaver(older *membership, name string) bool {
+	if older == nil || !m.complete() || !older.complete() || m.round() != older.round() ||
+		!slices.Contains(names(older.participants.keys), name) || slices.Contains(names(m.participants.keys), name) {
+		return false
+	}
+	i := slices.IndexFunc(m.waiting.items, func(v any) bool { return nodeName(v) == name })
+	return i >= 0 && len(m.participants.keys) > 0 &&
+		m.addToWaitList(m.placeholder(m.waiting.items[i]), time.Now().Add(placeholderLifetime))
+}
+
 // setHeartbeat sets the heartbeat of a node. It reports false if the state has no heartbeat whose form it could use.
 func (m *membership) setHeartbeat(node any, heartbeat time.Time) bool {
 	at, err := m.datetime(heartbeat)

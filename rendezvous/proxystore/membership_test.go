@@ -168,6 +168,31 @@ func TestRestore(t *testing.T) {
 	}
 }
 
+// TestLeaver: an agent that moves itself from a complete round to the wait list, because its heartbeat was old, leaves a
+// placeholder there, so that the others notice that they wait for nobody. One that leaves to join the next round has none.
+func TestLeaver(t *testing.T) {
+	isA := func(v any) bool { return nodeName(v) == nodeA }
+	for version := range recorded {
+		older, m := state(t, version), state(t, version)
+		node := m.participants.keys[slices.IndexFunc(m.participants.keys, isA)].(*pyObject)
+		m.remove(isA)
+		if m.replaceLeaver(older, nodeA) {
+			t.Errorf("%s: an agent that left has a placeholder", version)
+		}
+		m.addToWaitList(node, time.Now())
+		if m.replaceLeaver(older, nodeB) || m.replaceLeaver(nil, nodeA) || m.hasPlaceholder() {
+			t.Errorf("%s: another agent has a placeholder", version)
+		}
+		if !m.replaceLeaver(older, nodeA) || !again(t, m).hasPlaceholder() {
+			t.Errorf("%s: no placeholder stands for the agent that removed itself", version)
+		}
+		m.fields.set("round", older.round()+1)
+		if m.replaceLeaver(older, nodeA) {
+			t.Errorf("%s: the agent of an older round has a placeholder", version)
+		}
+	}
+}
+
 // TestPython: Python reads what is written here as it was, with the times that were set.
 func TestPython(t *testing.T) {
 	const program = `

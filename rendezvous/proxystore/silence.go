@@ -92,7 +92,7 @@ func (w *watcher) key(node string) string { return w.prefix + url.PathEscape(nod
 // adjust records the node of an agent that writes the state. Unless eviction is disabled, it also changes what is
 // written: it removes the placeholders of rounds that have ended, and puts back participants that the agent has removed
 // because their heartbeats are old. The other agents would not notice that, and only engines decide which nodes are
-// lost.
+// lost. An agent that removes itself for that reason gets a placeholder.
 func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
 	if q.Op != tcpstore.CompareSet || q.Keys[0] != w.state || string(q.Values[1]) == noState {
 		return
@@ -110,8 +110,9 @@ func (w *watcher) adjust(c tcpstore.Client, q *tcpstore.Request) {
 	if w.off {
 		return
 	}
-	restored := m.restore(older, func(name string) bool { return w.mustStay(c, name) })
-	if m.removeExpired() || restored {
+	changed := m.restore(older, func(name string) bool { return w.mustStay(c, name) })
+	changed = m.replaceLeaver(older, w.nameOf(c)) || changed
+	if m.removeExpired() || changed {
 		if text, err := m.text(); err == nil {
 			q.Values = [][]byte{q.Values[0], text}
 		}
@@ -150,6 +151,16 @@ func (w *watcher) recordOwnNode(c tcpstore.Client, changed []*pyObject, m *membe
 	if o := w.own[c]; o != nil {
 		o.joined = slices.Contains(names(m.participants.keys), o.name)
 	}
+}
+
+// nameOf returns the node of a client, "" if it is not known.
+func (w *watcher) nameOf(c tcpstore.Client) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o := w.own[c]; o != nil {
+		return o.name
+	}
+	return ""
 }
 
 // mustStay reports whether a node that a client has removed stays in the state: it has a key, and is another node.

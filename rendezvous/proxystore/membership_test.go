@@ -168,8 +168,9 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestLeaver: an agent that moves itself from a complete round to the wait list, because its heartbeat was old, leaves a
-// placeholder there, so that the others notice that they wait for nobody. One that leaves to join the next round has none.
+// TestLeaver: an agent that moves itself from a complete round to the wait list, because its heartbeat was old, leaves
+// a placeholder there, so that the others notice that they wait for nobody. One that leaves to join the next round has
+// none.
 func TestLeaver(t *testing.T) {
 	isA := func(v any) bool { return nodeName(v) == nodeA }
 	for version := range recorded {

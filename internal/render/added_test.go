@@ -144,8 +144,10 @@ func TestAddedErrors(t *testing.T) {
 	if err == nil || bundles != nil {
 		t.Fatalf("%+v, %v", bundles, err)
 	}
-	for _, want := range []string{"generator first: one\n", "generator first: two\n", "first: four or five\n",
-		"generator first: it returned an error without text\n", "generator second: three"} {
+	for _, want := range []string{
+		"generator first: one\n", "generator first: two\n", "first: four or five\n",
+		"generator first: it returned an error without text\n", "generator second: three",
+	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("without %q: %v", want, err)
 		}

@@ -20,7 +20,7 @@ var lineBudgets = map[string]int{
 }
 
 // supportBudget is the most lines, without tests, of benchmarks, labs, images, releases and examples of all modules.
-const supportBudget = 18311
+const supportBudget = 18330
 
 // goldenBudget is the most lines of golden files.
 const goldenBudget = 35230

@@ -64,7 +64,7 @@ func alerts(j *job.Job) ([]runtime.Object, error) {
 	pods := fmt.Sprintf("%s/%s-%s", j.Metadata.Namespace, j.Metadata.Name, job.RoleWorker)
 	return []runtime.Object{&prometheusRule{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "monitoring.coreos.com/v1", Kind: "PrometheusRule"},
-		ObjectMeta: generators.Meta(j, j.Metadata.Name+"-alerts", job.RoleWorker),
+		ObjectMeta: generators.Meta(j, j.Metadata.Name+"-alerts", "alerts"),
 		Spec: ruleSpec{Groups: []ruleGroup{{Name: j.Metadata.Name, Rules: []rule{{
 			Alert:  "TrainingWorkersMissing",
 			Expr:   fmt.Sprintf("sum(up{job=%q}) < %d or absent(up{job=%[1]q})", pods, j.Spec.Workers.Min),

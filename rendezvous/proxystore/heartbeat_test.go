@@ -3,6 +3,8 @@ package proxystore
 import (
 	"testing"
 	"time"
+
+	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
 
 // TestHeartbeat: a proxy sets the heartbeat of a participant ahead, but not if its agent is about to leave
@@ -93,4 +95,21 @@ func TestUnknownForm(t *testing.T) {
 	}
 	equal(t, "messages that it joins", log.count("joins again"), 0)
 	equal(t, "messages that it does not", log.count("cannot join"), 1)
+}
+
+// TestRemovesItself: the state tells the others of a round that an agent has removed itself because its heartbeat was old.
+func TestRemovesItself(t *testing.T) {
+	t.Parallel()
+	a, _ := world(t, etcd(t), Options{Silence: time.Hour, MinNodes: 1})
+	was, m := a.get(stateKey(a.run)), a.state()
+	node := m.participants.keys[0].(*pyObject)
+	m.remove(func(v any) bool { return nodeName(v) == nodeA })
+	m.addToWaitList(node, time.Now())
+	a.say(tcpstore.CompareSet, stateKey(a.run), was, string(textOf(t, m)))
+	if got, err := parseMembership([]byte(a.value())); err != nil || !got.hasPlaceholder() {
+		t.Errorf("the agent reads another state, %v", err)
+	}
+	if !a.state().hasPlaceholder() {
+		t.Error("the others are not told")
+	}
 }

@@ -168,9 +168,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestLeaver: an agent that moves itself from a complete round to the wait list, because its heartbeat was old, leaves
-// a placeholder there, so that the others notice that they wait for nobody. One that leaves to join the next round has
-// none.
+// TestLeaver: an agent that moves itself from a complete round to the wait list, because its heartbeat was old, gets a
+// placeholder there. The others then form the next round. An agent that leaves to join the next round gets none.
 func TestLeaver(t *testing.T) {
 	isA := func(v any) bool { return nodeName(v) == nodeA }
 	for version := range recorded {

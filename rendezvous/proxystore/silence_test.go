@@ -11,8 +11,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
-
-	"github.com/tegen-dev/tegen/rendezvous/tcpstore"
 )
 
 // short is a silence for tests. What holds for it holds for any.
@@ -494,22 +492,5 @@ func TestStuckAgent(t *testing.T) {
 		}
 		w.restartStuck([]ownNode{{name: nodeA, joined: true, quiet: c.quiet}})
 		equal(t, name+": started anew", restarted, c.restarted)
-	}
-}
-
-// TestRemovesItself: the others of a round are told that an agent has removed itself, whose heartbeat was old.
-func TestRemovesItself(t *testing.T) {
-	t.Parallel()
-	a, _ := world(t, etcd(t), Options{Silence: time.Hour, MinNodes: 1})
-	was, m := a.get(stateKey(a.run)), a.state()
-	node := m.participants.keys[0].(*pyObject)
-	m.remove(func(v any) bool { return nodeName(v) == nodeA })
-	m.addToWaitList(node, time.Now())
-	a.say(tcpstore.CompareSet, stateKey(a.run), was, string(textOf(t, m)))
-	if got, err := parseMembership([]byte(a.value())); err != nil || !got.hasPlaceholder() {
-		t.Errorf("the agent reads another state, %v", err)
-	}
-	if !a.state().hasPlaceholder() {
-		t.Error("the others are not told")
 	}
 }

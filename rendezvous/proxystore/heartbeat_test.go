@@ -97,7 +97,8 @@ func TestUnknownForm(t *testing.T) {
 	equal(t, "messages that it does not", log.count("cannot join"), 1)
 }
 
-// TestRemovesItself: the state tells the others of a round that an agent has removed itself because its heartbeat was old.
+// TestRemovesItself: the state tells the others of a round that an agent has removed itself because its heartbeat was
+// old.
 func TestRemovesItself(t *testing.T) {
 	t.Parallel()
 	a, _ := world(t, etcd(t), Options{Silence: time.Hour, MinNodes: 1})
